@@ -189,8 +189,8 @@ async def test_dead_letters_requeue_and_drop(bed: Beds, store: Store) -> None:
     counts = await b.counts()
     assert (counts["dead"], counts["err:dns"], counts["open"]) == (2, 2, 0)
     assert await b.adds_up()
-    assert await store.run("dead_letters", 0, "c", "requeue", 1, 99) == 1
-    assert await store.run("dead_letters", 0, "c", "drop", 2) == 1
+    assert await store.run("dead_letters", 0, "c", "requeue", "", 1, 99) == 1
+    assert await store.run("dead_letters", 0, "c", "drop", "", 2) == 1
     (back,) = await b.claim()
     assert (paths([back]), back.attempt, back.crashes) == (["/1"], 0, 0)
     assert (await b.counts())["failed"] == 1

@@ -175,3 +175,22 @@ def test_a_prefix_and_a_scope_hold_on_every_page(guarded: tuple[Serving, str, st
     assert server.ask("GET", "/crawls/blue-1", Cookie=kept).status == 404
     assert server.ask("GET", "/workers", Cookie=kept).status == 403
     assert send(server, "/crawls/red-1/cancel", {"Cookie": kept}, confirmed="yes").status == 403
+
+
+def test_a_drop_is_undone_on_the_page_that_follows_it(server: Serving) -> None:
+    give_up(server, "given-back")
+    dropped = send(server, "/crawls/given-back/dead-letters/drop", confirmed="yes")
+    assert dropped.status == 303, words(dropped)
+    cookies = "; ".join(
+        re.findall(r"(gossamer_\w+=[^;]+)", dropped.headers["set-cookie"])  # the last of both headers
+    )
+    page = server.ask("GET", "/crawls/given-back/dead-letters", Cookie=f"gossamer_said=done; {cookies}")
+    assert 'action="/crawls/given-back/dead-letters/undo"' in page.body.decode()
+    later = server.ask("GET", "/crawls/given-back/dead-letters")
+    assert "letters/undo" not in later.body.decode(), "it is offered once"
+    assert server.ask("GET", "/v1/crawls/given-back").json["dead"] == 0
+    done = send(server, "/crawls/given-back/dead-letters/undo")
+    assert (done.status, done.headers["location"]) == (303, "/crawls/given-back/dead-letters"), words(done)
+    assert server.ask("GET", "/v1/crawls/given-back").json["dead"] == 1
+    again = server.ask("POST", "/v1/crawls/given-back/dead-letters/undo")
+    assert (again.status, "no change" in again.json["detail"]) == (409, True)

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from gossamer.errors import UsageError
 from gossamer.frontier.crawls import ENDED, Crawls
-from gossamer.frontier.operator import OperatorCommands
+from gossamer.frontier.operator import UNDO_S, OperatorCommands, UndoneChange
+from gossamer.frontier.summary import crawl_counts
 from gossamer.store.store import Store
+
+REQUEUED = "dead letters were requeued"
 
 
 async def decide(
@@ -25,5 +29,25 @@ async def decide(
     )
     record = await Crawls(store).need(crawl)
     if verb == "requeue" and done and not dry_run and record.state == "finished":
-        await Crawls(store).set(crawl, "stopped", f"{done} dead letters were requeued")
+        await Crawls(store).set(crawl, "stopped", f"{done} {REQUEUED}")
     return done, record.state in ENDED
+
+
+async def undo(store: Store, crawl: str) -> UndoneChange:
+    """Undoes the last `decide` of the last 10 minutes: its URLs are dead letters again. A crawl that was finished before
+    is finished again. Raises UsageError if there is nothing to undo."""
+    done = await OperatorCommands(store).undo_letters(crawl)
+    if done is None:
+        raise UsageError(
+            f"crawl {crawl} has no change of dead letters to undo: only the last one of the last {UNDO_S // 60} minutes "
+            "can be undone"
+        )
+    crawls = Crawls(store)
+    record = await crawls.need(crawl)
+    if (
+        record.state == "stopped"
+        and (record.reason or "").endswith(REQUEUED)
+        and not (await crawl_counts(store, crawl))["open"]
+    ):
+        await crawls.set(crawl, "finished", "")
+    return done

@@ -39,8 +39,14 @@ TREE: dict[str, str | tuple[str, dict[str, str]]] = {
     "weight": "fleet:weight",
     "rate": "rates:rate",
     "dead": (
-        "URLs that were given up: list, show, requeue, drop.",
-        {"list": "dead:listed", "show": "dead:show", "requeue": "dead:requeue", "drop": "dead:drop"},
+        "URLs that were given up: list, show, requeue, drop, undo.",
+        {
+            "list": "dead:listed",
+            "show": "dead:show",
+            "requeue": "dead:requeue",
+            "drop": "dead:drop",
+            "undo": "dead:undo",
+        },
     ),
     "skipped": (
         "URLs that were found and not fetched: list (without a word: this), requeue.",

@@ -1,4 +1,5 @@
-"""`gossamer dead`: lists, shows, requeues and drops dead letters, which are URLs that a crawl gave up."""
+"""`gossamer dead`: lists, shows, requeues and drops dead letters, which are URLs that a crawl gave up. `dead undo` undoes
+the last change."""
 
 from __future__ import annotations
 
@@ -102,6 +103,32 @@ def drop(
     """Drop dead letters for good. A dropped dead letter counts as failed."""
     settings, wanted = read_settings(data, store, setting), filters(host, reason, since)
     return asyncio.run(_act("drop", settings, crawl, wanted, dry_run, as_json))
+
+
+def undo(
+    crawl: MaybeCrawl = None,
+    data: Data = None,
+    store: StoreUrl = None,
+    setting: Setting = None,
+    as_json: Json = False,
+) -> int:
+    """Undo the last requeue or drop of the last 10 minutes. A requeued URL that is fetched already stays as it is."""
+    return asyncio.run(_undo(read_settings(data, store, setting), crawl, as_json))
+
+
+async def _undo(settings: Settings, crawl: str | None, as_json: bool) -> int:
+    from gossamer.app import dead_letters
+    from gossamer.cli.printing import put_json
+
+    async with open_existing_store(settings) as store:
+        name = await only_crawl(store, crawl)
+        done = await dead_letters.undo(store, name)
+    if as_json:
+        put_json({"crawl": name, **done._asdict()})
+        return 0
+    kept = f"; {done.kept} were fetched in the meantime and stay as they are" if done.kept else ""
+    print(f"{done.letters} URLs are dead letters again{kept}")
+    return 0
 
 
 def filters(host: str | None, reason: str | None, since: str | None) -> dict[str, Any]:

@@ -167,6 +167,7 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
         "gossamer dead requeue shop --reason http-5xx",
         "gossamer dead requeue shop --host example.com --dry-run",
     ),
+    "dead undo": ("gossamer dead undo shop", "gossamer dead undo shop --json"),
     "skipped list": (
         "gossamer skipped shop --reason robots",
         "gossamer skipped list shop --host example.com",

@@ -305,6 +305,10 @@ class Client:
             confirm=confirm,
         )
 
+    def undo(self, crawl: str) -> results.UndoneChange:
+        """Undoes the last requeue or drop of dead letters, if it was made in the last 10 minutes."""
+        return self._do(results.UndoneChange, "dead_undo", crawl=crawl)
+
     def host(self, host: str) -> results.HostStatus:
         """Returns the state of a host, which all crawls share."""
         return self._do(results.HostStatus, "host_show", host=host)

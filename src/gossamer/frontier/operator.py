@@ -3,8 +3,9 @@ dead letters, and change priorities."""
 
 from __future__ import annotations
 
-from collections.abc import Awaitable
-from typing import Any, cast
+import secrets
+from collections.abc import Awaitable, Iterable
+from typing import Any, NamedTuple, cast
 
 from gossamer.errors import ConfigError
 from gossamer.frontier.cold import ColdTail, Spiller
@@ -19,6 +20,17 @@ from gossamer.url.patterns import Searcher
 FOREVER_S = 10 * 365 * 86400.0
 CHUNK_URLS = 200
 PAGE_KEYS = 1000
+UNDO_S = 600
+"""The seconds for which a change of dead letters can be undone, as in `dead_letters.lua`."""
+
+
+class UndoneChange(NamedTuple):
+    """An undone change. `verb`: `requeue` or `drop`. `letters`: how many URLs are dead letters again. `kept`: how many
+    requeued URLs had been claimed in the meantime."""
+
+    verb: str
+    letters: int
+    kept: int
 
 
 class OperatorCommands:
@@ -57,9 +69,17 @@ class OperatorCommands:
         since: float = 0.0,
         dry_run: bool = False,
     ) -> int:
-        """Requeues dead letters (`requeue`) or counts them as failed (`drop`). Returns their number."""
-        done = 0
+        """Requeues dead letters (`requeue`) or counts them as failed (`drop`). Returns their number. `undo_letters`
+        undoes the last change."""
+        done, token, begun = 0, secrets.token_hex(4), set[int]()
         waiting: dict[int, list[int]] = {}
+
+        async def change(bucket: int, ids: list[int]) -> int:
+            begun.add(bucket)
+            # recorded first, so that a change that breaks off can be undone, too
+            await self._record_change(name, verb, token, begun)
+            return int(await self.store.run("dead_letters", bucket, name, verb, token, *ids))
+
         async for letter in CrawlStatistics(self.store).dead(name, host=host, reason=reason, since=since):
             if dry_run:
                 done += 1
@@ -67,14 +87,38 @@ class OperatorCommands:
             ids = waiting.setdefault(letter.bucket, [])
             ids.append(letter.id)
             if len(ids) >= CHUNK_URLS:
-                done += int(
+                done += await change(letter.bucket, waiting.pop(letter.bucket))
+        for bucket, ids in waiting.items():
+            done += await change(bucket, ids)
+        return done
+
+    async def _record_change(self, name: str, verb: str, token: str, buckets: Iterable[int]) -> None:
+        key = keys.last_change(name)
+        pipe = self.store.client.pipeline()
+        pipe.hset(key, mapping={"verb": verb, "token": token, "buckets": " ".join(map(str, sorted(buckets)))})
+        pipe.expire(key, UNDO_S)
+        await self.store.guard(pipe.execute())
+
+    async def undo_letters(self, name: str) -> UndoneChange | None:
+        """Undoes the last `letters` of the last UNDO_S seconds. Returns None if there is none."""
+        key = keys.last_change(name)
+        verb, token, buckets = await self._do(self.store.client.hmget(key, ["verb", "token", "buckets"]))
+        if verb is None or token is None or buckets is None:
+            return None
+        restored = kept = 0
+        for bucket in map(int, buckets.split()):
+            trash = keys.changed_letters(bucket, name, token.decode())
+            ids = await self._do(self.store.client.hkeys(trash))
+            for first in range(0, len(ids), CHUNK_URLS):
+                part = ids[first : first + CHUNK_URLS]
+                n = int(
                     await self.store.run(
-                        "dead_letters", letter.bucket, name, verb, *waiting.pop(letter.bucket)
+                        "undo_dead_letters", bucket, name, verb.decode(), token.decode(), *part
                     )
                 )
-        for bucket, ids in waiting.items():
-            done += int(await self.store.run("dead_letters", bucket, name, verb, *ids))
-        return done
+                restored, kept = restored + n, kept + len(part) - n
+        await self._do(self.store.client.delete(key))
+        return UndoneChange(verb.decode(), restored, kept)
 
     async def priority(
         self,

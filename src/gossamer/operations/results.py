@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 from msgspec import Struct
@@ -148,6 +148,17 @@ class Decided(Struct, kw_only=True):
     """After a dry run: some of the letters."""
     confirm: str | None = None
     """After a dry run: what confirms the change for 60 s."""
+
+
+class UndoneChange(Struct, kw_only=True):
+    """A requeue or drop of dead letters that was undone."""
+
+    crawl: str
+    verb: Literal["requeue", "drop"]
+    letters: int
+    """The number of URLs that are dead letters again."""
+    kept: int
+    """The number of requeued URLs that were fetched in the meantime and stay as they are."""
 
 
 class HostStatus(Struct, kw_only=True):

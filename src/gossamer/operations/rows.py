@@ -10,18 +10,20 @@ from collections.abc import AsyncIterator, Generator, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime
 from itertools import islice
+from pathlib import Path
 from typing import Any, NamedTuple, TypeVar, get_args
 
-from gossamer.app.dead_letters import decide
+from gossamer.app.dead_letters import decide, undo
 from gossamer.app.query.filters import Test, all_of
 from gossamer.app.query.opened_crawl import NO_LIST, filtered_rows, opened_crawl
 from gossamer.app.query.writing import infer_columns, parquet_stream
 from gossamer.config.redaction import conceal_values
 from gossamer.config.settings import Settings
 from gossamer.config.value_parsers import seconds
-from gossamer.errors import ConfigError, InvalidField, UsageError
+from gossamer.errors import ConfigError, InUse, InvalidField, UsageError
 from gossamer.frontier.stats import Letter
 from gossamer.items.assets import told_of
+from gossamer.observability.skipped_log import NAME as SKIPPED
 from gossamer.operations import inputs, results
 from gossamer.operations.confirmation import (
     MAX_UNCONFIRMED,
@@ -77,10 +79,10 @@ async def skipped_list(context: OperationContext, given: inputs.ListSkipped) -> 
     """Lists the URLs that a crawl found and did not fetch, each with the reason and the rule that decided. Another media
     type streams all of them: NDJSON, CSV or Parquet."""
     found = await _page(context, given)
-    if not found.items and given.cursor is None and not found.note:
+    if not found.items and not (Path(context.settings.data) / given.crawl / SKIPPED).exists():
         counted = (await context.census.summary(given.crawl)).skipped
         if missing := sum(n for word, n in counted.items() if word in LISTED):
-            found.note = f"the crawl counts {missing:,} such URLs or links, but {NO_LIST}"
+            found.note = found.note or f"the crawl counts {missing:,} such URLs or links, but {NO_LIST}"
     return found
 
 
@@ -221,6 +223,16 @@ async def dead_requeue(context: OperationContext, given: inputs.DecideDeadLetter
 async def dead_drop(context: OperationContext, given: inputs.DecideDeadLetters) -> results.Decided:
     """Drops dead letters for good. A dropped dead letter counts as failed."""
     return await _decide(context, given, "drop")
+
+
+async def dead_undo(context: OperationContext, given: inputs.OneCrawl) -> results.UndoneChange:
+    """Undoes the last requeue or drop of dead letters, if it was made in the last 10 minutes."""
+    await context.need(given.crawl)
+    try:
+        done = await undo(context.store, given.crawl)
+    except UsageError as error:
+        raise InUse(str(error)) from None
+    return results.UndoneChange(crawl=given.crawl, **done._asdict())
 
 
 async def _decide(context: OperationContext, given: inputs.DecideDeadLetters, verb: str) -> results.Decided:

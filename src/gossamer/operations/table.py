@@ -196,6 +196,18 @@ OPERATIONS = (
         example={"crawl": "books", "reason": "timeout", "dry_run": True},
     ),
     Operation(
+        name="dead_undo",
+        method="POST",
+        path="/v1/crawls/{crawl}/dead-letters/undo",
+        code="rows:dead_undo",
+        input=inputs.OneCrawl,
+        result=results.UndoneChange,
+        scope="run",
+        command="dead undo",
+        method_of_client="undo",
+        example={"crawl": "books"},
+    ),
+    Operation(
         name="host_show",
         method="GET",
         path="/v1/hosts/{host}",

@@ -13,8 +13,8 @@ from gossamer.sinks.columns import Columns, struct_columns
 
 _KEY = ("ts", "url", "attempt", "outcome", "worker", "rung", "proxy")
 _encode = msgspec.json.Encoder().encode
-TABLE = "attempt"
-RECORDS = ("page", TABLE, LINK)
+TABLE, SKIPPED = "attempt", "skipped"
+RECORDS = ("page", TABLE, SKIPPED, LINK)
 """The kinds of rows that are not items: page records, attempts and links. The stores keep no history of page
 records, attempts and links."""
 

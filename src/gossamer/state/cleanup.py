@@ -150,7 +150,9 @@ async def drop_dead_letters(broom: Cleaner, age: float, only: str | None = None)
             found += Removed(len(ids), size)
             for first in range(0, 0 if broom.dry else len(ids), 200):
                 await broom.step(
-                    broom.store.run("dead_letters", bucket, record.name, "drop", *ids[first : first + 200])
+                    broom.store.run(
+                        "dead_letters", bucket, record.name, "drop", "", *ids[first : first + 200]
+                    )
                 )
     return found
 

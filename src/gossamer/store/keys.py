@@ -89,7 +89,9 @@ store must therefore allow scripts to access undeclared keys of the same slot.
 | `{b:N}CRAWL:g` | hash | Seen set: `n`: the number of generations; `sI`: the sets (bloom: pages) in generation I; `cI`: the URLs in generation I; `lost`: the expected number of new URLs that the seen set has mistaken for known URLs, in units of 10^-12 URLs. Cold store: `hot`: the maximum number of URLs of a host and level outside the cold store (0: no maximum); `out`: the number of URLs in the cold store; `seq`: the number of the last entry. `lv`: the level of the first URL, and a `*` if the bucket has had URLs of several levels. `rv`: the number of the last batch of known URLs that was queued again | add settle revisit | the crawl |
 | `{b:N}CRAWL:s:GEN:X` | set | one part of the seen set. Each member of this Valkey set is a part of a URL's fingerprint, with 32 bits, or with 64 bits in the mode `exact` | add settle | the crawl |
 | `{b:N}CRAWL:b:NODE` | string | one page of the filter in which the mode `bloom` stores the seen set (`filter_pages.lua`) | add settle | the crawl |
-| `{b:N}CRAWL:x` | hash | dead letters: ID -> `reason TAB detail TAB HOST TAB LEVEL TAB ms TAB entry` | settle requeue_expired dead_letters | until requeued or dropped |
+| `{b:N}CRAWL:x` | hash | dead letters: ID -> `reason TAB detail TAB HOST TAB LEVEL TAB ms TAB entry` | settle requeue_expired dead_letters undo_dead_letters | until requeued or dropped |
+| `{b:N}CRAWL:xu:TOKEN` | hash | the dead letters of one change (`gossamer dead requeue`, `dead drop`), as in `{b:N}CRAWL:x`, for `dead undo` | dead_letters undo_dead_letters | 10 minutes |
+| `{b:000}CRAWL:xl` | hash | the last change of dead letters: `verb`, `token`, and the numbers of the `buckets` | operator | 10 minutes |
 | `{b:N}CRAWL:n` | hash | the counts of the crawl: `open`, `added`, `found`, `pages` and others, `skip:REASON`, `err:REASON`, `own:NAME` (`page.count`), `q|SITE|...` (`gossamer.model.quality`), `seeds` (the number of seeds without a response so far), `strangers` (the number of pages charged to hosts without a voucher), `singles` (the number of pages charged to hosts with one voucher), `token` (the number of the last claim), `letter` (the number of the last dead letter) | scripts only | the crawl |
 | `{b:N}CRAWL:f` | hash | the committed lengths. file: the length of the output file in bytes; fill\|file: the number of bytes of the kept rows (`sinks.rows_in_data_folder`) that have been copied to a new output file | settle | the crawl |
 | `{b:000}CRAWL:gs` | hash | a count's name -> the URL of a sample page (`model.quality.SiteCounts`). `@likeness`: the LIKENESS of a run that is unlike the good runs | run_records | the crawl |
@@ -192,6 +194,16 @@ def additions(crawl: str) -> str:
     return f"{tag(0)}{crawl}:ag"
 
 
+def last_change(crawl: str) -> str:
+    """Returns the key of the last change of a crawl's dead letters."""
+    return f"{tag(0)}{crawl}:xl"
+
+
+def changed_letters(bucket: int, crawl: str, token: str) -> str:
+    """Returns the key of the dead letters that one change requeued or dropped in a bucket."""
+    return f"{tag(bucket)}{crawl}:xu:{token}"
+
+
 def totals(bucket: int) -> str:
     """Returns the key of a bucket's totals over all crawls."""
     return f"{tag(bucket)}@totals"
@@ -285,7 +297,7 @@ NAME = re.compile(r"(?![ho](?::|\Z))[A-Za-z0-9][A-Za-z0-9._-]{0,79}\Z")
 """The pattern of a crawl's name. The pattern excludes the names `h` and `o`, because the store keys of a
 crawl named `h` or `o` would look like the store keys of hosts."""
 
-_CRAWL_KEYS = r"(?:[ru]:[^:]+|[aehw]:.+|d:\d+|q:.+:-?\d+|t:.+|p:.+|v:.+|hs|hd|gs|l|lp|g|s:\d+:\d+|b:\d+|x|n|f|y|y:[ebs]:\d+|turn|k:.+|o|rf|rp|rl|rt|turn:[a-z]+|pl|po|ag|fr|sg|v[cqfil])"
+_CRAWL_KEYS = r"(?:[ru]:[^:]+|[aehw]:.+|d:\d+|q:.+:-?\d+|t:.+|p:.+|v:.+|hs|hd|gs|l|lp|g|s:\d+:\d+|b:\d+|x|xl|xu:[0-9a-f]{8}|n|f|y|y:[ebs]:\d+|turn|k:.+|o|rf|rp|rl|rt|turn:[a-z]+|pl|po|ag|fr|sg|v[cqfil])"
 _CLOCK_KEYS = r"@(?:totals|opened|events|reported|hooks(?::at|:(?:due|dead|box):[0-9a-z]+)?|(?:answer|running):[0-9a-f]+|alerts|mutes|schedules|(?:schedule|open|runs):[A-Za-z0-9._-]+|leader|fence|changes|cleaned|swept|credits|(?:calls|unlocker):[a-z]+)"
 KNOWN = lazy_pattern(
     rf"(?:gossamer|\{{(?:ip|domain):[^}}]+\}}|\{{attempts:{NAME.pattern[:-2]}\}}[ln]|gossamer:(?:rates|domains|scores|session:.+|logins|login:.+|quality:[A-Za-z0-9._-]+|runs:[0-9a-f]+)|\{{proxies\}}(?:[sv]|c:.+)|gossamer:(?:crawls|states|malformed(?::count)?|workers|orders|refused|name:.+|slot:.+:\d+|lead:.+)|gossamer:(?:crawl|anchors|setup|lately|told):{NAME.pattern[:-2]}|\{{b:[0-9a-f]{{3}}\}}(?:[cew]|h:.+|o:[hs]:.+|@rung:.+|{_CLOCK_KEYS}|{NAME.pattern[:-2]}:{_CRAWL_KEYS}))\Z"

@@ -64,6 +64,7 @@ _SHARED = {
     "due_buckets": ("prelude", "ready_heaps", "ready_ranks"),
     "requeue_expired": ("prelude", "queue"),
     "dead_letters": ("prelude", "queue", "cold_spill"),
+    "undo_dead_letters": ("prelude", "queue", "cold_spill"),
     "change_priority": ("prelude", "queue", "cold_spill"),
     "waiting_urls": ("prelude", "queue", "ready_heaps"),
     "cold_refill": ("prelude", "queue", "cold_spill"),

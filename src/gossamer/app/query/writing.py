@@ -11,7 +11,7 @@ from typing import Any
 from gossamer.config.optional_deps import install_command
 from gossamer.errors import ConfigError, UsageError
 from gossamer.model.visit import Row, SkippedUrl
-from gossamer.sinks.attempts import attempt_columns, attempt_row, files
+from gossamer.sinks.attempts import SKIPPED, attempt_columns, attempt_row, files
 from gossamer.sinks.columns import EXTRA, OURS, Column, Columns, page_columns, struct_columns
 from gossamer.sinks.field_types import FieldType, common_shape, of_value
 from gossamer.sinks.history import STORED
@@ -103,7 +103,7 @@ def _columns_of(what: str, first: Sequence[dict[str, Any]], form: str, items: Co
     text, links, compared = (any(name in row for row in first) for name in ("text", "out_links", "group_id"))
     ids = any(name in row for row in first for name in ("id", "added_at"))
     pages = page_columns(text, links, compared, ids)
-    skipped = {"" if files(form) else "skipped": struct_columns(SkippedUrl)}
+    skipped = {"" if files(form) else SKIPPED: struct_columns(SkippedUrl)}
     return {
         "pages": {"page": pages},
         "attempts": attempt_columns(form),
@@ -147,5 +147,5 @@ def _row(what: str, data: dict[str, Any], form: str) -> Row:
         key = data.get("_key") or data["requested_url"]
         return Row("page", str(key), {name: value for name, value in data.items() if name != "_key"})
     if what == "skipped":
-        return Row("" if files(form) else "skipped", data["url"], data)
+        return Row("" if files(form) else SKIPPED, data["url"], data)
     return attempt_row(data, form)

@@ -19,12 +19,21 @@ TEMPLATES = {
     "crawl_list": "crawls.html",
     "crawl_show": "crawl.html",
     "dead_list": "dead_letters.html",
+    "skipped_list": "skipped.html",
     "worker_list": "workers.html",
 }
 """Templates of operations whose result the general template does not show well."""
 CONFIRMED = frozenset(
     {
-        *("crawl_cancel", "crawl_stop", "crawl_priority", "dead_requeue", "dead_drop", "run_stop"),
+        *(
+            "crawl_cancel",
+            "crawl_stop",
+            "crawl_priority",
+            "dead_requeue",
+            "dead_drop",
+            "run_stop",
+            "skipped_requeue",
+        ),
         *("schedule_remove", "webhook_remove", "worker_drain", "worker_stop"),
     }
 )
@@ -36,6 +45,8 @@ ANSWERS = {
     "webhook_resend": "object.html",
 }
 """Templates that show what an operation answered. After the others, the page of what they changed is shown."""
+UNDONE_BY = {"dead_requeue": "dead_undo", "dead_drop": "dead_undo"}
+"""The operations that undo others. They are offered once, after the other one."""
 UNSHOWN = frozenset({"version"})
 FIRST = (
     "crawls",
@@ -61,6 +72,8 @@ TITLES = {
     "crawl_add": "Add URLs",
     "crawl_priority": "Change priority",
     "crawl_weight": "Share of the fleet",
+    "skipped_list": "Skipped URLs",
+    "skipped_requeue": "Requeue some of them",
     "scrape": "Try a page",
 }
 RUNNING, PAUSED = frozenset({"running"}), frozenset({"paused"})
@@ -200,6 +213,8 @@ class Pages:
             if one is None or not caller.may(one.scope) or (caller.prefix and one.reach == "store"):
                 continue
             if found.shown.name == "crawl_show" and result and not _has_effect(one.name, result):
+                continue
+            if one.name in UNDONE_BY.values():
                 continue
             rest = shape.removeprefix(found.path)
             if shape == found.path or (shape != rest and rest.count("/") == 1 and "{" not in rest):

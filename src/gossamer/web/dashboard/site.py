@@ -20,12 +20,14 @@ from gossamer.operations.context import Caller
 from gossamer.operations.inputs import Input
 from gossamer.operations.operation import Operation
 from gossamer.operations.problems import RequestProblem, problem_of
+from gossamer.operations.table import BY_NAME
 from gossamer.web.access import CallerCheck
 from gossamer.web.dashboard import forms, values
 from gossamer.web.dashboard.pages import (
     ANSWERS,
     CONFIRMED,
     TEMPLATES,
+    UNDONE_BY,
     FoundPage,
     Pages,
     filled,
@@ -36,8 +38,8 @@ from gossamer.web.event_hub import EventHub
 from gossamer.web.request_input import read_body
 
 FOLDER = Path(__file__).parent
-TOKEN, SAID = "gossamer_token", "gossamer_said"
-"""Cookies: the token of the caller, and what the last operation said."""
+TOKEN, SAID, UNDO = "gossamer_token", "gossamer_said", "gossamer_undo"
+"""Cookies: the token of the caller, what the last operation said, and the operation that undoes it."""
 STATIC_AGE_S = 31_536_000
 HEADERS = {
     "Cache-Control": "no-store",
@@ -184,9 +186,12 @@ class Dashboard:
             )
         answer = RedirectResponse(_page_after(operation, found, shown), 303, HEADERS)
         said = shown.get("said") or f"{operation.command or operation.name}: done"
-        if (number := shown.get("letters", shown.get("urls", shown.get("added")))) is not None:
+        if (number := shown.get("letters", shown.get("added", shown.get("urls")))) is not None:
             said = f"{operation.command}: {number:,}"
         answer.set_cookie(SAID, quote(said[:500]), max_age=60, httponly=True, samesite="strict")
+        if operation.name in UNDONE_BY and number:
+            undo = UNDONE_BY[operation.name]
+            answer.set_cookie(UNDO, undo, max_age=60, httponly=True, samesite="strict")
         return answer
 
     async def _login(self, request: Request) -> Response:
@@ -242,6 +247,7 @@ class Dashboard:
             "caller": caller,
             "has_tokens": self._access.has_tokens,
             "said": unquote(request.cookies.get(SAID, "")),
+            "undo": _undo_path(request, caller, found),
             "command": ""
             if operation is None or found is None
             else values.command_line(operation, found.fields, fields),
@@ -254,6 +260,7 @@ class Dashboard:
         answer = Response(text, 200, HEADERS, "text/html")
         if context["said"]:
             answer.delete_cookie(SAID)
+            answer.delete_cookie(UNDO)
         return answer
 
     def _static_path(self, name: str) -> str:
@@ -299,12 +306,21 @@ def _page_after(operation: Operation, found: FoundPage, result: dict[str, Any]) 
     if operation.name == "crawl_start":
         return f"/crawls/{quote(str(result['crawl']), safe='')}"
     parts = filled(found.path, found.fields).split("/")
-    above = {"requeue": 1, "drop": 1}.get(
+    above = {"requeue": 1, "drop": 1, "undo": 1}.get(
         parts[-1], len(parts) - 3 if len(parts) > 3 and "{" in found.path else 0
     )
     if operation.name.startswith("worker"):
         return "/workers"
     return "/".join(parts[: len(parts) - above])
+
+
+def _undo_path(request: Request, caller: Caller | None, found: FoundPage | None) -> str:
+    """Returns the address of the operation that undoes the last one, or ''."""
+    name = request.cookies.get(UNDO, "")
+    if name not in UNDONE_BY.values() or found is None or caller is None:
+        return ""
+    undo = BY_NAME[name]
+    return filled(page_path(undo), found.fields) if caller.may(undo.scope) else ""
 
 
 def _with_cursor(request: Request, result: Any) -> str:
