@@ -52,6 +52,7 @@ TREE: dict[str, str | tuple[str, dict[str, str]]] = {
         "URLs that were found and not fetched: list (without a word: this), requeue.",
         {"list": "skipped:listed", "requeue": "skipped:requeue"},
     ),
+    "actions": "actions:actions",
     "host": (
         "One host: show, pause, resume, rate, rung.",
         {
@@ -212,6 +213,7 @@ GROUPS = {
         "host",
         "dead",
         "skipped",
+        "actions",
     ),
     "Sites": ("new", "try", "shell", "check", "reparse", "sessions"),
     "Data": ("items", "accept", "attempts", "export", "clean"),

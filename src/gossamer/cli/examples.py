@@ -168,6 +168,7 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
         "gossamer dead requeue shop --host example.com --dry-run",
     ),
     "dead undo": ("gossamer dead undo shop", "gossamer dead undo shop --json"),
+    "actions": ("gossamer actions --since 1d", "gossamer actions --crawl shop --who ops --json"),
     "skipped list": (
         "gossamer skipped shop --reason robots",
         "gossamer skipped list shop --host example.com",

@@ -22,6 +22,7 @@ import click
 
 from gossamer.cli import printing
 from gossamer.cli.help import DescribedArgument, GroupedCommand
+from gossamer.cli.recorded_action import recorded_action
 from gossamer.errors import UsageError
 
 if TYPE_CHECKING:
@@ -235,7 +236,7 @@ async def open_existing_store(settings: Settings) -> AsyncIterator[Store]:
     """Opens the store of existing crawls. Raises UsageError if the data folder contains no crawls."""
     from gossamer.app import wiring
 
-    async with wiring.open_existing_store(settings) as store:
+    async with wiring.open_existing_store(settings) as store, recorded_action(store):
         yield store
 
 
@@ -244,7 +245,7 @@ async def opened_store(settings: Settings) -> AsyncIterator[Store]:
     """Opens the configured store, for example for its schedules. Creates the store if it does not exist."""
     from gossamer.app import wiring
 
-    async with wiring.opened_store(settings) as store:
+    async with wiring.opened_store(settings) as store, recorded_action(store):
         yield store
 
 

@@ -129,6 +129,9 @@ def add(
     expires: Annotated[
         str | None, Option("--expires", metavar="TIME", help="Valid for 12h, 30d (default: without end).")
     ] = None,
+    name: Annotated[
+        str, Option("--name", metavar="NAME", help="Whose it is, for gossamer actions (default: its id).")
+    ] = "",
     token_file: TokenPath = "tokens.jsonl",  # noqa: S107 - a file name
     as_json: Json = False,
 ) -> int:
@@ -141,9 +144,9 @@ def add(
         seconds = None if expires is None else span(expires)
     except ValueError as error:
         raise UsageError(f"--expires {expires!r}: {error}") from None
-    token = add_token(Path(token_file), scope, prefix, seconds)
+    token = add_token(Path(token_file), scope, prefix, seconds, name)
     if as_json:
-        put_json({"token": token, "scope": scope, "prefix": prefix})
+        put_json({"token": token, "scope": scope, "prefix": prefix, "name": name})
     else:
         sys.stdout.write(f"{token}\n")
     remark(
@@ -165,13 +168,14 @@ def listed(token_file: TokenPath = "tokens.jsonl", as_json: Json = False) -> int
             "scope": one.scope,
             "prefix": one.prefix,
             "expires": None if one.expires is None else format_time(one.expires),
+            "name": one.name or "",
         }
         for one in found
     ]
     if as_json:
         put_json(rows)
     else:
-        put_table(("id", "scope", "prefix", "expires"), [tuple(row.values()) for row in rows])
+        put_table(("id", "scope", "prefix", "expires", "name"), [tuple(row.values()) for row in rows])
     return 0
 
 

@@ -77,6 +77,7 @@ class AsyncClient:
     requeue = _awaited(Client.requeue)
     drop = _awaited(Client.drop)
     undo = _awaited(Client.undo)
+    actions = _iterated(Client.actions)
     host = _awaited(Client.host)
     pause_host = _awaited(Client.pause_host)
     resume_host = _awaited(Client.resume_host)

@@ -17,6 +17,7 @@ from gossamer.model.summary import Summary
 from gossamer.operations import results, results_of_uses
 from gossamer.operations.table import BY_NAME
 from gossamer.sinks import jsonl
+from gossamer.state.action_log import Action
 
 Kind = TypeVar("Kind")
 Row = dict[str, Any]
@@ -308,6 +309,18 @@ class Client:
     def undo(self, crawl: str) -> results.UndoneChange:
         """Undoes the last requeue or drop of dead letters, if it was made in the last 10 minutes."""
         return self._do(results.UndoneChange, "dead_undo", crawl=crawl)
+
+    def actions(
+        self,
+        *,
+        crawl: str | None = None,
+        who: str | None = None,
+        operation: str | None = None,
+        since: str | None = None,
+    ) -> Iterator[Action]:
+        """Yields who changed what, newest first. `who`: the name or id of a token, or `USER@MACHINE`."""
+        given = {name: value for name, value in locals().items() if name != "self"}
+        yield from self._pages(results.ActionPage, "action_list", given)
 
     def host(self, host: str) -> results.HostStatus:
         """Returns the state of a host, which all crawls share."""

@@ -21,12 +21,14 @@ crawls. `admin`: change hosts, workers and shares, which all crawls have in comm
 
 
 class Caller(Struct, frozen=True, kw_only=True):
-    """Who calls an operation. `token`: the id of the token, or '' without tokens. `prefix`: the caller sees only
+    """Who calls an operation. `token`: the id of the token, or '' without tokens. `name`: the name of the token, or ''.
+    `prefix`: the caller sees only
     crawls whose names begin with this text."""
 
     token: str = ""
     scope: str = "admin"
     prefix: str = ""
+    name: str = ""
 
     def may(self, scope: str) -> bool:
         """Returns whether the caller has a scope."""

@@ -302,6 +302,19 @@ class ListDeadLetters(Input):
     cursor: Cursor = None
 
 
+class ListActions(Input):
+    """Which actions to list."""
+
+    crawl: CrawlName | None = None
+    who: (
+        Annotated[str, Meta(max_length=300, description="The name or id of a token, or USER@MACHINE.")] | None
+    ) = None
+    operation: Annotated[str, Meta(max_length=100, examples=["dead_drop", "dead drop"])] | None = None
+    since: Since = None
+    limit: Limit = 100
+    cursor: Cursor = None
+
+
 class DecideDeadLetters(Input):
     """Which dead letters of a crawl to requeue or drop."""
 

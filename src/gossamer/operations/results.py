@@ -9,6 +9,7 @@ from msgspec import Struct
 
 from gossamer.frontier.stats import Letter, Queued
 from gossamer.model.summary import Summary
+from gossamer.state.action_log import Action
 
 JsonObject = dict[str, Any]
 Texts = dict[str, str]
@@ -148,6 +149,13 @@ class Decided(Struct, kw_only=True):
     """After a dry run: some of the letters."""
     confirm: str | None = None
     """After a dry run: what confirms the change for 60 s."""
+
+
+class ActionPage(Struct, kw_only=True):
+    """A page of actions."""
+
+    items: list[Action]
+    next: str | None
 
 
 class UndoneChange(Struct, kw_only=True):

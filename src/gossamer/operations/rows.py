@@ -260,10 +260,10 @@ async def _decide(context: OperationContext, given: inputs.DecideDeadLetters, ve
 
 def _filters(given: inputs.ListDeadLetters | inputs.DecideDeadLetters) -> dict[str, Any]:
     host = None if given.host is None else authority(given.host)
-    return {"host": host, "reason": given.reason, "since": _moment(given.since)}
+    return {"host": host, "reason": given.reason, "since": moment_of(given.since)}
 
 
-def _moment(text: str | None) -> float:
+def moment_of(text: str | None) -> float:
     """Converts an age or a time to seconds since the epoch."""
     if text is None:
         return 0.0

@@ -42,6 +42,7 @@ store must therefore allow scripts to access undeclared keys of the same slot.
 | `{ip:ADDRESS}`, `{domain:NAME}` | hash | the request budget that the hosts of a group share (`--polite-by`). `n`: ms of the next start; `r`: ms of the latest start that was assigned to a waiting worker; `w`: the TOKEN of the most recent turn (the right to send one request); `tTOKEN`: ms until which the turn with this TOKEN is valid | host_group_enter host_group_leave | a minute or two |
 | `{b:N}c` | set | the crawls that have URLs in this bucket | add | until removed |
 | `{b:N}e` | string | `RUN MS`. RUN: the run ID of the server process that ran the last claim. MS: the time in ms of the first claim on the server process RUN, or 0 if the bucket has had only one server process | claim | forever |
+| `{b:000}@actions` | stream | who changed what, about 10,000 actions. Field `a`: the action (JSON, `state.action_log.Action`) | action_log | forever |
 | `{b:000}@events` | stream | the events of crawls, about 10,000. Field `e`: the event (JSON, `operations.results.CrawlEvent`) | crawl_events | forever |
 | `{b:000}@reported` | hash | crawl -> what was last reported about it as an event (JSON) | crawl_events | until the crawl is removed |
 | `{b:000}@hooks` | hash | a webhook's id -> the webhook (JSON, `state.webhooks.StoredWebhook`), its secret encrypted if there is a key | webhooks | until removed |
@@ -133,7 +134,7 @@ BROKER, LEAD = "gossamer:broker", "gossamer:lead:"
 MALFORMED, MALFORMED_COUNT = "gossamer:malformed", "gossamer:malformed:count"
 
 
-EVENTS, REPORTED = "{b:000}@events", "{b:000}@reported"
+EVENTS, REPORTED, ACTIONS = "{b:000}@events", "{b:000}@reported", "{b:000}@actions"
 WEBHOOKS, WEBHOOKS_AT = "{b:000}@hooks", "{b:000}@hooks:at"
 ALERTS, MUTES, SWEPT = "{b:000}@alerts", "{b:000}@mutes", "{b:000}@swept"
 
@@ -298,7 +299,7 @@ NAME = re.compile(r"(?![ho](?::|\Z))[A-Za-z0-9][A-Za-z0-9._-]{0,79}\Z")
 crawl named `h` or `o` would look like the store keys of hosts."""
 
 _CRAWL_KEYS = r"(?:[ru]:[^:]+|[aehw]:.+|d:\d+|q:.+:-?\d+|t:.+|p:.+|v:.+|hs|hd|gs|l|lp|g|s:\d+:\d+|b:\d+|x|xl|xu:[0-9a-f]{8}|n|f|y|y:[ebs]:\d+|turn|k:.+|o|rf|rp|rl|rt|turn:[a-z]+|pl|po|ag|fr|sg|v[cqfil])"
-_CLOCK_KEYS = r"@(?:totals|opened|events|reported|hooks(?::at|:(?:due|dead|box):[0-9a-z]+)?|(?:answer|running):[0-9a-f]+|alerts|mutes|schedules|(?:schedule|open|runs):[A-Za-z0-9._-]+|leader|fence|changes|cleaned|swept|credits|(?:calls|unlocker):[a-z]+)"
+_CLOCK_KEYS = r"@(?:totals|opened|actions|events|reported|hooks(?::at|:(?:due|dead|box):[0-9a-z]+)?|(?:answer|running):[0-9a-f]+|alerts|mutes|schedules|(?:schedule|open|runs):[A-Za-z0-9._-]+|leader|fence|changes|cleaned|swept|credits|(?:calls|unlocker):[a-z]+)"
 KNOWN = lazy_pattern(
     rf"(?:gossamer|\{{(?:ip|domain):[^}}]+\}}|\{{attempts:{NAME.pattern[:-2]}\}}[ln]|gossamer:(?:rates|domains|scores|session:.+|logins|login:.+|quality:[A-Za-z0-9._-]+|runs:[0-9a-f]+)|\{{proxies\}}(?:[sv]|c:.+)|gossamer:(?:crawls|states|malformed(?::count)?|workers|orders|refused|name:.+|slot:.+:\d+|lead:.+)|gossamer:(?:crawl|anchors|setup|lately|told):{NAME.pattern[:-2]}|\{{b:[0-9a-f]{{3}}\}}(?:[cew]|h:.+|o:[hs]:.+|@rung:.+|{_CLOCK_KEYS}|{NAME.pattern[:-2]}:{_CRAWL_KEYS}))\Z"
 )

@@ -3,6 +3,7 @@ passes the same checks in the same order: headers, caller, route, scope, input."
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import re
 import secrets
@@ -29,10 +30,12 @@ from gossamer.operations.problems import BY_SLUG, RequestProblem, problem_of
 from gossamer.operations.results import AddedWebhook
 from gossamer.operations.rows import row_file, row_stream
 from gossamer.operations.table import BY_NAME, OPERATIONS
+from gossamer.state.action_log import DONE, ActionLog, action_of
 from gossamer.state.kept_answers import KeptAnswers
 from gossamer.store.store import Store
 from gossamer.web import answers
 from gossamer.web.access import CallerCheck
+from gossamer.web.dashboard import forms
 from gossamer.web.dashboard.site import Dashboard
 from gossamer.web.event_hub import EventHub
 from gossamer.web.request_input import check_headers, digest, read_body, read_fields, read_input
@@ -72,7 +75,7 @@ class Service:
         """See `OperationContext`."""
         self._store, self._settings, self._access = store, settings, access
         self._sites, self._words, self._crawls_at_once = sites, words, crawls_at_once
-        self._kept = KeptAnswers(store)
+        self._kept, self._actions = KeptAnswers(store), ActionLog(store)
         self.hub = EventHub(store, settings)
         self._dashboard = Dashboard(self._run_shown, access, self.hub)
         self.sender = WebhookSender(store, settings, self.hub)
@@ -154,14 +157,60 @@ class Service:
 
     async def _run_shown(self, operation: Operation, caller: Caller, given: Input, tag: str) -> Any:
         """Runs an operation for the dashboard. `tag`: the entity tag of the shown object, or ''."""
-        self._check_scope(operation, caller)
-        context = self._context(caller, "")
-        if operation.tagged and tag:
-            await self._check_tag(operation, tag, context, given)
-        return await operation.call(context, given)
+        async with self._recorded(operation, caller, given, "dashboard"):
+            self._check_scope(operation, caller)
+            context = self._context(caller, "")
+            if operation.tagged and tag:
+                await self._check_tag(operation, tag, context, given)
+            return await operation.call(context, given)
+
+    @contextlib.asynccontextmanager
+    async def _recorded(
+        self, operation: Operation, caller: Caller, given: Input, by: str
+    ) -> AsyncIterator[None]:
+        """Records an operation with its outcome in the log of actions, if it changes something."""
+        if not operation.changes or getattr(given, "dry_run", False):
+            yield
+            return
+        outcome, detail = "bug", ""
+        try:
+            yield
+            outcome = DONE
+        except RequestProblem as problem:
+            outcome, detail = problem.kind.slug, problem.detail
+            raise
+        except GossamerError as error:
+            outcome, detail = problem_of(error).kind.slug, str(error)
+            raise
+        finally:
+            await self._record(operation, caller, forms.plain(given), by, outcome, detail)
+
+    async def _record(
+        self, operation: Operation, caller: Caller, given: dict[str, Any], by: str, outcome: str, detail: str
+    ) -> None:
+        """Appends an action to the log."""
+        action = action_of(
+            who=caller.name or caller.token,
+            by=by,
+            operation=operation.name,
+            given=given,
+            token=caller.token,
+            outcome=outcome,
+            detail=detail,
+        )
+        try:
+            await self._actions.add(action)
+        except GossamerError as error:  # the operation itself has reported the outage
+            print(f"gossamer: an action is not in the log: {error}", file=sys.stderr)
 
     async def _operation(self, operation: Operation, request: Request, caller: Caller) -> Response:
-        self._check_scope(operation, caller)
+        try:
+            self._check_scope(operation, caller)
+        except RequestProblem as problem:
+            if operation.changes:
+                asked = dict(request.path_params)
+                await self._record(operation, caller, asked, "api", problem.kind.slug, problem.detail)
+            raise
         body = await read_body(request)
         given = read_input(operation, request, body)
         given_key = request.headers.get("idempotency-key")
@@ -198,7 +247,8 @@ class Service:
         form = answers.format_of(request.headers.get("accept", "")) if operation.streams else ""
         if form:
             return await _stream(context, given, form)
-        result = await operation.call(context, given)
+        async with self._recorded(operation, context.caller, given, "api"):
+            result = await operation.call(context, given)
         if operation.media != "application/json":
             return Response(mask(result), 200, answers.HEADERS, operation.media)
         body, headers = answers.encode(result), {}

@@ -12,6 +12,7 @@ import time
 from pathlib import Path
 
 import msgspec
+from msgspec import UNSET, UnsetType
 
 from gossamer.errors import ConfigError, UsageError
 from gossamer.operations.context import SCOPES, Caller
@@ -27,6 +28,8 @@ class StoredToken(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     scope: str = "read"
     prefix: str = ""
     expires: float | None = None
+    name: str | UnsetType = UNSET
+    """A name for the log of actions."""
 
 
 class TokenFile:
@@ -70,10 +73,11 @@ class TokenFile:
             return None
         if known.expires is not None and known.expires <= time.time():
             return None
-        return Caller(token=known.id, scope=known.scope, prefix=known.prefix)
+        name = known.name or ""
+        return Caller(token=known.id, scope=known.scope, prefix=known.prefix, name=name)
 
 
-def add_token(path: Path, scope: str, prefix: str, seconds: float | None) -> str:
+def add_token(path: Path, scope: str, prefix: str, seconds: float | None, name: str = "") -> str:
     """Adds a token to the file, and makes the file if it is missing. Returns the token, which is stored nowhere."""
     if scope not in SCOPES:
         raise UsageError(f"--scope {scope}: the scopes are {', '.join(SCOPES)}")
@@ -82,6 +86,8 @@ def add_token(path: Path, scope: str, prefix: str, seconds: float | None) -> str
     expires = None if seconds is None else time.time() + seconds
     digest = hashlib.sha256(token.encode()).hexdigest()
     stored = StoredToken(id=number, sha256=digest, scope=scope, prefix=prefix, expires=expires)
+    if name:
+        stored.name = name
     known = TokenFile(path).load() if path.exists() else []
     _write(path, [*known, stored])
     return token
