@@ -142,7 +142,11 @@ def test_commands_are_recorded_with_their_user(known: Known, web: str) -> None:
     code, out, err = command(folder, "actions", "--crawl", "red-1", "--json")
     assert code == 0, err
     undone, added = (json.loads(line) for line in out.splitlines()[:2])
-    assert (added["operation"], added["by"], added["given"]) == ("add", "command", {"urls": [f"{web}/4"], "as_seeds": True})
+    assert (added["operation"], added["by"], added["given"]) == (
+        "add",
+        "command",
+        {"urls": [f"{web}/4"], "as_seeds": True},
+    )
     assert "@" in added["who"]
     assert (undone["operation"], undone["outcome"]) == ("dead undo", "failed")
     assert "no change of dead letters" in undone["detail"]

@@ -37,12 +37,13 @@ async def recorded_action(store: Store) -> AsyncIterator[None]:
     try:
         yield
     except GossamerError as error:
-        await _record(store, name, context.params, str(error))
+        await record_action(store, name, context.params, str(error))
         raise
-    await _record(store, name, context.params, "")
+    await record_action(store, name, context.params, "")
 
 
-async def _record(store: Store, name: str, params: dict[str, Any], problem: str) -> None:
+async def record_action(store: Store, name: str, params: dict[str, Any], problem: str = "") -> None:
+    """Records a command that this user gave."""
     import getpass
     import socket
 

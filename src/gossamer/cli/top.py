@@ -5,10 +5,8 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import signal
-import sys
-from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Annotated, Any
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 from gossamer.cli.options import (
     Data,
@@ -29,7 +27,6 @@ if TYPE_CHECKING:
     from gossamer.store.store import Store
 
 UPDATE_INTERVAL_S = 1.0
-KEYS = "q quit   p pause or continue   s sort hosts   space refresh"
 SORTS = ("waiting", "delay", "next", "host", "in_flight")
 NUMBERS = (
     "pages/s",
@@ -46,7 +43,8 @@ NUMBERS = (
     "next in",
 )
 """Headings of the columns whose values are aligned to the right."""
-SHOWN_HOSTS = 8
+SHOWN_HOSTS, MAX_HOSTS = 8, 1000
+"""The busiest hosts that are shown, and the hosts among which a filter searches."""
 
 
 def top(
@@ -57,7 +55,8 @@ def top(
     setting: Setting = None,
     as_json: Json = False,
 ) -> int:
-    """Watch crawls, workers and hosts. Keys: q quit, p pause, s sort, space refresh."""
+    """Watch and steer crawls, workers and hosts. Key ? shows all keys: open a crawl or host, filter, sort, pause,
+    finish, requeue, undo."""
     with contextlib.suppress(KeyboardInterrupt):
         asyncio.run(_top(read_settings(data, store, setting), crawl, once, as_json))
     return 0
@@ -71,7 +70,9 @@ async def _top(settings: Settings, name: str | None, once: bool, as_json: bool) 
         if is_plain_stderr() or once or as_json:
             await _print_lines(snapshots, once)
         else:
-            await TopView(snapshots, settings).run()
+            from gossamer.cli.top_view import TopView
+
+            await TopView(snapshots, store, settings).run()
 
 
 async def _print_lines(snapshots: TopSnapshots, once: bool) -> None:
@@ -101,91 +102,6 @@ async def _print_lines(snapshots: TopSnapshots, once: bool) -> None:
         await asyncio.sleep(UPDATE_INTERVAL_S * 10)
 
 
-class TopView:
-    """Shows the live view on a terminal. The live view fills the screen. When the live view ends, the
-    terminal displays its previous screen again."""
-
-    def __init__(self, snapshots: TopSnapshots, settings: Settings) -> None:
-        self._snapshots, self._settings = snapshots, settings
-        self._message = ""
-        """The message in the bottom line. The message describes the effect of the last key, or the reason why
-        nothing is shown."""
-
-    async def run(self) -> None:
-        """Shows the live view until the user presses q."""
-        from gossamer.cli.keys import pressed_keys
-
-        resized = asyncio.Event()
-        asyncio.get_running_loop().add_signal_handler(signal.SIGWINCH, resized.set)
-        with _whole_screen(), pressed_keys() as keys:
-            while True:
-                await self._refresh()
-                resized.clear()
-                key, size = asyncio.ensure_future(keys.get()), asyncio.ensure_future(resized.wait())
-                await asyncio.wait(
-                    (key, size), timeout=UPDATE_INTERVAL_S, return_when=asyncio.FIRST_COMPLETED
-                )
-                pressed = key.result() if key.done() else ""
-                key.cancel()
-                size.cancel()
-                if pressed == "q":
-                    return
-                await self._press(pressed)
-
-    async def _press(self, key: str) -> None:
-        from gossamer.errors import GossamerError
-
-        if key == "s":
-            self._snapshots.sort_by_next()
-            self._message = f"hosts sorted by {self._snapshots.sort.replace('_', ' ')}"
-        elif key == "p":
-            try:
-                self._message = await self._snapshots.toggle_pause(self._settings)
-            except GossamerError as error:
-                self._message = str(error)
-        elif key == " ":
-            self._message = ""
-
-    async def _refresh(self) -> None:
-        from gossamer.cli.terminal import columns_now, has_colours, painter
-        from gossamer.errors import Away
-
-        width = columns_now(sys.stderr) - 1
-        paint = painter(has_colours(sys.stderr))
-        try:
-            lines = await self._snapshots.lines(width, paint)
-        except Away as error:
-            lines, self._message = [], f"{error}; waiting for it"
-        _show_screen(lines, self._message, paint)
-
-
-@contextlib.contextmanager
-def _whole_screen() -> Iterator[None]:
-    """Switches to the terminal's alternate screen, and back to the normal screen at the end."""
-    sys.stderr.write("\x1b[?1049h\x1b[?25l")
-    sys.stderr.flush()
-    try:
-        yield
-    finally:
-        sys.stderr.write("\x1b[?25h\x1b[?1049l")
-        sys.stderr.flush()
-
-
-def _show_screen(lines: list[str], message: str, paint: Callable[[str, str], str]) -> None:
-    """Redraws the screen. The message and the list of keys are at the bottom."""
-    from gossamer.cli.printing import clean_line
-    from gossamer.cli.terminal import columns_now, cut_end, rows_now
-
-    width, rows = columns_now(sys.stderr) - 1, rows_now(sys.stderr)
-    shown = lines[: max(0, rows - 2)]
-    shown += [""] * (rows - 2 - len(shown))
-    shown.append(paint(cut_end(clean_line(message), width), "magenta"))
-    shown.append(paint(cut_end(KEYS, width), "bold"))
-    painted = "\n".join(f"{line}\x1b[K" for line in shown)
-    sys.stderr.write(f"\x1b[?2026h\x1b[H{painted}\x1b[?2026l")
-    sys.stderr.flush()
-
-
 class TopSnapshots:
     """Takes snapshots of the crawls and workers in a store."""
 
@@ -194,27 +110,14 @@ class TopSnapshots:
 
         self._store, self._name, self._census = store, name, CrawlStatistics(store)
         self.sort = SORTS[0]
+        self.names = [] if name is None else [name]
+        """The only crawl that is shown, or nothing."""
 
     def sort_by_next(self) -> None:
         """Changes the column by which the hosts are sorted to the next column in SORTS."""
         self.sort = SORTS[(SORTS.index(self.sort) + 1) % len(SORTS)]
 
-    async def toggle_pause(self, settings: Settings) -> str:
-        """Pauses a running crawl, or continues a paused crawl. Returns a message that describes the
-        change."""
-        from gossamer.app.steering import toggle_pause
-        from gossamer.frontier.crawls import UNDER_WAY, Crawls
-
-        crawls = Crawls(self._store)
-        names = [self._name] if self._name is not None else await crawls.names()
-        going = [name for name in names if (await crawls.need(name)).state in UNDER_WAY]
-        if not going:
-            return "no crawl runs"
-        if len(going) > 1:
-            return "several crawls run: gossamer top CRAWL pauses one"
-        return await toggle_pause(crawls, going[0], settings)
-
-    async def _see(self) -> tuple[list[tuple[Summary, Current]], list[Any], list[Any]]:
+    async def _see(self, text: str = "") -> tuple[list[tuple[Summary, Current]], list[Any], list[CrawlHost]]:
         from gossamer.frontier.crawls import UNDER_WAY
         from gossamer.observability.crawl_activity import current_figures
         from gossamer.state.workers import WorkerRecords
@@ -228,7 +131,12 @@ class TopSnapshots:
         hosts = []
         for summary, _ in found:
             if summary.state in UNDER_WAY:
-                hosts += await census.hosts(summary.crawl, SHOWN_HOSTS, self.sort)
+                some = await census.hosts(summary.crawl, MAX_HOSTS if text else SHOWN_HOSTS, self.sort)
+                fits = [one for one in some if text in one.host]
+                hosts += [CrawlHost(summary.crawl, one) for one in fits[:SHOWN_HOSTS]]
+        if text:
+            named = {one.crawl for one in hosts}
+            found = [one for one in found if text in one[0].crawl or one[0].crawl in named]
         return found, await WorkerRecords(self._store).all(), hosts
 
     async def plain(self) -> dict[str, Any]:
@@ -242,29 +150,101 @@ class TopSnapshots:
                 for summary, now in crawls
             ],
             "workers": [msgspec.to_builtins(worker) for worker in workers],
-            "hosts": [host._asdict() for host in hosts],
+            "hosts": [one.line._asdict() for one in hosts],
         }
 
-    async def lines(self, width: int, paint: Callable[[str, str], str]) -> list[str]:
-        """Returns a snapshot as lines of text: a table of crawls, a table of workers and a table of hosts.
-        Each table is narrowed to at most `width` columns, if possible."""
+    async def overview(self, width: int, paint: Callable[[str, str], str], text: str = "") -> Screen:
+        """Returns the crawls, the workers and the busiest hosts. `text`: only crawls and hosts whose names contain
+        it."""
+        crawls, workers, hosts = await self._see(text)
+        screen = Screen()
+        rows = [_crawl_row(*one) for one in crawls]
+        named = [Place("crawl", one[0].crawl) for one in crawls]
+        screen.table(CRAWL_HEADS, rows, ("failed", "dead", "10 min", "time"), width, paint, named)
+        rows = [_worker_row(one) for one in workers]
+        screen.table(WORKER_HEADS, rows, ("version", "memory", "processes"), width, paint)
+        self._add_hosts(screen, hosts, width, paint)
+        if not screen.lines:
+            screen.lines.append(f"nothing matches {text}" if text else "there is no crawl yet")
+        return screen
+
+    async def crawl(self, name: str, width: int, paint: Callable[[str, str], str], text: str = "") -> Screen:
+        """Returns the counts of one crawl and its busiest hosts."""
+        from gossamer.cli.status import current_rows
+        from gossamer.cli.summaries import summary_rows
+        from gossamer.observability.crawl_activity import current_figures
+
+        summary = await self._census.summary(name)
+        now, screen = await current_figures(self._census, summary), Screen()
+        screen.table((), [*summary_rows(summary), *current_rows(summary, now)], (), width, paint)
+        found = await self._census.hosts(name, MAX_HOSTS if text else SHOWN_HOSTS, self.sort)
+        fits = [CrawlHost(name, one) for one in found if text in one.host]
+        self._add_hosts(screen, fits[:SHOWN_HOSTS], width, paint)
+        return screen
+
+    async def host(
+        self, settings: Settings, host: str, width: int, paint: Callable[[str, str], str]
+    ) -> Screen:
+        """Returns the state of one host."""
+        from gossamer.app.host_state import host_state
+        from gossamer.cli.hosts import state_rows
+
+        screen = Screen()
+        view = (await host_state(self._store, settings, host)).view
+        screen.table((), [*state_rows(view)], (), width, paint)
+        return screen
+
+    def _add_hosts(
+        self, screen: Screen, hosts: list[CrawlHost], width: int, paint: Callable[[str, str], str]
+    ) -> None:
+        named = [Place("host", one.line.host) for one in hosts]
+        rows = [_host_row(one.line) for one in hosts]
+        screen.table(HOST_HEADS, rows, ("why", "next in", "in flight"), width, paint, named)
+
+
+class CrawlHost(NamedTuple):
+    """A host of a crawl."""
+
+    crawl: str
+    line: HostLine
+
+
+class Place(NamedTuple):
+    """What a line of the screen leads to. `kind`: `crawl` or `host`."""
+
+    kind: str
+    name: str
+
+
+class Screen:
+    """Lines of text. `places`: what some of them lead to, by the number of the line."""
+
+    def __init__(self) -> None:
+        self.lines: list[str] = []
+        self.places: dict[int, Place] = {}
+
+    def table(
+        self,
+        heads: tuple[str, ...],
+        rows: list[Any],
+        least: tuple[str, ...],
+        width: int,
+        paint: Callable[[str, str], str],
+        places: list[Place] | None = None,
+    ) -> None:
+        """Adds a table, which is narrowed to at most `width` columns, if possible. `places`: what its rows lead to."""
         from gossamer.cli.printing import clean_line
         from gossamer.cli.tables import FittedTable
 
-        crawls, workers, hosts = await self._see()
-        tables = (
-            (CRAWL_HEADS, [_crawl_row(*one) for one in crawls], ("failed", "dead", "10 min", "time")),
-            (WORKER_HEADS, [_worker_row(one) for one in workers], ("version", "memory", "processes")),
-            (HOST_HEADS, [_host_row(one) for one in hosts], ("why", "next in", "in flight")),
-        )
-        found: list[str] = []
-        for heads, rows, least in tables:
-            if rows:
-                cells = [[clean_line(cell) for cell in row] for row in rows]
-                table = FittedTable(heads, cells, right=NUMBERS, least=least)
-                table.fit(width)
-                found += [*([""] if found else []), *table.lines(paint)]
-        return found or ["there is no crawl yet"]
+        if not rows:
+            return
+        cells = [[clean_line(cell) for cell in row] for row in rows]
+        table = FittedTable(heads, cells, right=NUMBERS, least=least)
+        table.fit(width)
+        first = len(self.lines) + bool(self.lines)
+        self.lines += [*([""] if self.lines else []), *table.lines(paint)]
+        for number, place in enumerate(places or ()):
+            self.places[first + 1 + number] = place
 
 
 CRAWL_HEADS = (
