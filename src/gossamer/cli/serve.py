@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 from gossamer.cli.options import Argument, Data, Json, Option, Setting, StoreUrl, read_settings
 from gossamer.errors import ConfigError, UsageError
@@ -43,6 +43,9 @@ def serve(
         str | None,
         Option("--token-file", metavar="FILE", help="Who may call: see gossamer tokens add."),
     ] = None,
+    prefix: Annotated[
+        str, Option("--prefix", metavar="PATH", help="The path below which a proxy serves it: /crawler.")
+    ] = "",
     crawls: Annotated[int, Option("--crawls", metavar="N", help="Crawls at once (default 8).", least=1)] = 8,
     data: Data = None,
     store: StoreUrl = None,
@@ -60,6 +63,7 @@ def serve(
         raise UsageError(f"--port {port}: a port is at most 65535")
     try:
         from gossamer.web import server
+        from gossamer.web.path_prefix import parse_prefix
         from gossamer.web.tokens import TokenFile
     except ImportError as missing:
         from gossamer.config.optional_deps import install_command
@@ -79,17 +83,21 @@ def serve(
         remark("crawls on the fleet store no rows: name a folder or a store that all workers reach with -o")
     words = [word for pair in setting or () for word in ("-s", pair)]
     words += [word for spec in output or () for word in ("-o", spec)]
-    return asyncio.run(_serve(settings, host, port, folder, tokens, words, crawls))
+    access = Access(host, port, tokens, parse_prefix(prefix))
+    return asyncio.run(_serve(settings, access, folder, words, crawls))
+
+
+class Access(NamedTuple):
+    """Where the service is reached, and by whom. `prefix`: see `PathPrefix`."""
+
+    host: str
+    port: int
+    tokens: TokenFile | None
+    prefix: str
 
 
 async def _serve(
-    settings: Settings,
-    host: str,
-    port: int,
-    sites: Path | None,
-    tokens: TokenFile | None,
-    words: list[str],
-    crawls: int,
+    settings: Settings, reached: Access, sites: Path | None, words: list[str], crawls: int
 ) -> int:
     from gossamer.app.wiring import open_store
     from gossamer.cli.printing import remark
@@ -99,6 +107,7 @@ async def _serve(
     from gossamer.web.server import bind, run
     from gossamer.web.service import Service
 
+    host, port, tokens, prefix = reached
     listening = bind(host, port)
     store, embedded = await open_store(settings)
     try:
@@ -107,7 +116,7 @@ async def _serve(
         service = Service(store, settings, access, sites=sites, words=words, crawls_at_once=crawls)
         number = listening.getsockname()[1]
         shown = f"[{host}]" if ":" in host else host
-        await run(service, listening, lambda: remark(_addresses(f"http://{shown}:{number}")))
+        await run(service, listening, lambda: remark(_addresses(f"http://{shown}:{number}{prefix}")), prefix)
     finally:
         await store.close()
         if embedded is not None:

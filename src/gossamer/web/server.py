@@ -14,6 +14,7 @@ import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from gossamer.errors import ConfigError, UsageError
+from gossamer.web.path_prefix import PathPrefix
 from gossamer.web.service import Service
 
 HEAD_TIMEOUT_S = 10.0
@@ -85,10 +86,13 @@ class SteadyServer(uvicorn.Server):
         self._ready()
 
 
-async def run(service: Service, listening: socket.socket, ready: Callable[[], None]) -> None:
-    """Serves until SIGINT or SIGTERM. `ready` is called when requests are answered."""
+async def run(
+    service: Service, listening: socket.socket, ready: Callable[[], None], prefix: str = ""
+) -> None:
+    """Serves until SIGINT or SIGTERM. `ready` is called when requests are answered. `prefix`: the path below which a
+    proxy serves it, or ''."""
     config = uvicorn.Config(
-        service,
+        PathPrefix(service, prefix) if prefix else service,
         http=LimitedProtocol,
         ws="none",
         lifespan="off",

@@ -2,6 +2,8 @@
 "use strict";
 
 const live = document.getElementById("live");
+// The path below which a proxy serves these pages.
+const base = document.body.dataset.base ?? "";
 let paused = false;
 let source = null;
 let waiting = false;
@@ -47,7 +49,7 @@ function watch() {
     return;
   }
   const crawl = document.body.dataset.crawl;
-  source = new EventSource(crawl ? `/live?crawl=${encodeURIComponent(crawl)}` : "/live");
+  source = new EventSource(crawl ? `${base}/live?crawl=${encodeURIComponent(crawl)}` : `${base}/live`);
   source.onopen = refresh;
   source.onerror = () => tell(false);
   for (const kind of ["crawl.started", "crawl.updated", "crawl.changed", "crawl.ended"]) source.addEventListener(kind, refresh);
@@ -67,7 +69,7 @@ function move(step) {
 const keys = {
   "/": () => document.querySelector(".filters input, .filters select")?.focus(),
   "?": () => document.getElementById("keys").showModal(),
-  g: () => location.assign("/crawls"),
+  g: () => location.assign(`${base}/crawls`),
   j: () => move(1),
   k: () => move(-1),
   o: () => document.querySelector(".at a")?.click(),
