@@ -10,9 +10,9 @@ import msgspec
 from gossamer import url as urls
 from gossamer.app.query.attempts_tail import last_blocks
 from gossamer.config.settings import Settings
-from gossamer.config.value_texts import format_bytes, format_duration
+from gossamer.config.value_texts import format_bytes, format_duration, format_time
 from gossamer.errors import UnknownName
-from gossamer.frontier.stats import CrawlStatistics, HostView, Queued
+from gossamer.frontier.stats import CrawlStatistics, HostView, Queued, is_rate_limited
 from gossamer.model.site import Site
 from gossamer.politeness.breaker import Breaker
 from gossamer.politeness.ladder import RUNGS, Ladder
@@ -72,6 +72,8 @@ def to_plain_values(view: HostView) -> dict[str, Any]:
     stored form. Times are in seconds. `since` is the number of seconds since the first fault of the current
     series, and `until` is the number of seconds until the circuit breaker becomes half-open."""
     out: dict[str, Any] = msgspec.to_builtins(view)
+    limited = view.next > 0 and is_rate_limited(view.pace)
+    out["rate_limited_until"] = format_time(view.now + view.next) if limited else None
     now, held = round(out.pop("now") * 1000), Breaker.of(out.pop("trouble"))
     out["breaker"] = {
         "state": held.state(now).replace(" ", "-"),

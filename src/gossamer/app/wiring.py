@@ -446,7 +446,8 @@ class CrawlWorker:
         raw = has_whole_responses([one.spec for one in setup.job.outputs])
         return Visitor(
             VisitSettings(
-                setup.crawl, self.name, setup.job.sitemaps, raw, by, _has_page_table(setup), _homes(setup)
+                *(setup.crawl, self.name, setup.job.sitemaps, raw, by, _has_page_table(setup)),
+                *(settings.rate_limit_wait, _homes(setup)),
             ),
             gate,
             fetching,

@@ -138,12 +138,15 @@ async def _show(settings: Settings, host: str, as_json: bool) -> int:
 def state_rows(view: HostView) -> list[tuple[str, str]]:
     """Returns the state of a host as labeled rows of a table."""
     from gossamer.app.host_state import format_breaker, format_spent
-    from gossamer.config.value_texts import format_duration
+    from gossamer.config.value_texts import format_duration, format_time
+    from gossamer.frontier.stats import is_rate_limited
 
     fixed = f" (fixed by hand: {format_duration(view.fixed_delay)})" if view.fixed_delay is not None else ""
+    limited = view.next > 0 and is_rate_limited(view.pace)
+    state = f"rate limited until {format_time(view.now + view.next)}" if limited else "open"
     out = [
         ("host", view.host),
-        ("state", format_pause(view.paused) if view.paused else "open"),
+        ("state", format_pause(view.paused) if view.paused else state),
         ("breaker", format_breaker(view)),
         (
             "in flight",

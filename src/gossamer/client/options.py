@@ -132,6 +132,7 @@ class CrawlOptions(PageOptions, total=False):
     host_pages: int | None
     host_bytes: Size | None
     host_time: Time | None
+    rate_limit_wait: Time
     seen: str
     drop_parameters: Texts
     fragments: str

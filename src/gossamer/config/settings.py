@@ -45,6 +45,9 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     keep_attempts: int | None = 64 << 20
     """The maximum compressed size of the attempts log of each crawl in a shared store. None means that a
     shared store contains no attempts logs."""
+    rate_limit_wait: float = 3600.0
+    """The longest wait, in seconds, that a host may demand (429, 503, Retry-After). URLs of a host that demands a
+    longer one become dead letters."""
     keep_skipped: int | None = 16 << 20
     """The maximum size of the list of skipped URLs of each crawl on each machine. None means that no list is
     written."""
@@ -407,6 +410,12 @@ ABOUT: dict[str, SettingSpec] = {
         "number string",
         "maximum time since a host's first request, in seconds or as 5m. Only time during which "
         "the crawl runs counts",
+    ),
+    "rate_limit_wait": SettingSpec(
+        value_parsers.span,
+        "number string",
+        "longest wait that a host may demand with the status 429 or 503, in seconds or as 2h. URLs of a "
+        "host that demands a longer one become dead letters (rate-limited)",
     ),
     "seen": SettingSpec(
         partial(value_parsers.one_of, value_parsers.SEEN),

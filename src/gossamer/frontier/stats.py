@@ -45,7 +45,7 @@ class HostLine(NamedTuple):
     state: str
     """The state of the host: `paused`, `open` (the circuit breaker is open), `closed` (robots.txt could not
     be read), `robots` (robots.txt is being fetched), `busy`, `waiting` (the next request may not start yet),
-    `ready` or `idle`."""
+    `rate-limited` (the same, because its last response asked to slow down), `ready` or `idle`."""
     waiting: int
     in_flight: int
     delay: float | None
@@ -327,6 +327,16 @@ def _parts(key: bytes, name: str) -> tuple[str, str]:
     return tag, text[len(tag) + len(name) + 3 :]
 
 
+def is_rate_limited(pace: str) -> bool:
+    """Returns whether a host's last response asked to slow down (429, 503). `pace`: as stored (`politeness.pace`).
+
+    >>> is_rate_limited("0.200,1,0"), is_rate_limited("0.200,1,3"), is_rate_limited("")
+    (True, False, False)
+    """
+    _, doublings, good = pace.split(",") if pace.count(",") == 2 else ("", "0", "0")
+    return doublings != "0" and good == "0"
+
+
 def _line(host: str, waiting: int, shared: list[bytes | None], now: float) -> HostLine:
     i, usual, m, n, p, d, fixed, robots, vh, vs, floor, trouble, pace, shut = shared
     free = int(i or 0) < int(m or usual or 1)
@@ -347,6 +357,8 @@ def _line(host: str, waiting: int, shared: list[bytes | None], now: float) -> Ho
         state = "idle"
     else:
         state = "waiting" if starts > 0 else "ready"
+        if starts > 0 and is_rate_limited((pace or b"").decode()):
+            state = "rate-limited"
     delay = _ms(fixed if fixed is not None else d)
     floor_s = _ms(floor) or 0.0
     return HostLine(

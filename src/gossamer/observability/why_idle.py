@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import NamedTuple
 
+from gossamer.config.value_texts import format_time
 from gossamer.frontier.crawls import UNDER_WAY, Record
 from gossamer.frontier.stats import CrawlStatistics, HostLine
 from gossamer.model.summary import Summary
@@ -42,6 +43,7 @@ REASONS = (
     "robots-closed",
     "breaker-open",
     "host-paused",
+    "rate-limited",
     "host-delay",
     "busy",
     "rate-cap",
@@ -106,6 +108,12 @@ async def _hosts(census: CrawlStatistics, record: Record, summary: Summary) -> I
     hosts = [
         one for one in await census.hosts(record.name, MAX_HOSTS, "next") if one.waiting or one.in_flight
     ]
+    limited = [one for one in hosts if one.state == "rate-limited"]
+    if limited and len(limited) == len(hosts):
+        first = min(limited, key=lambda one: one.next)
+        until = format_time((await census.now()) + first.next)
+        whose = first.host if len(hosts) == 1 else f"all {len(hosts)} hosts"
+        return Idle("rate-limited", f"rate limited by {whose} until {until}, as {first.host} asked")
     retries = await census.retries(record.name, [one.host for one in hosts])
     if retries.urls and retries.urls >= summary.pending:
         return Idle(
@@ -141,7 +149,7 @@ def _of_state(state: str, n: int, soonest: float, hosts: list[HostLine]) -> Idle
             return Idle(
                 "host-paused", f"{whose} {some} paused for {soonest:.0f} s: gossamer host resume HOST"
             )
-        case "waiting":
+        case "waiting" | "rate-limited":
             return Idle(
                 "host-delay",
                 f"no host is free: {whose} may be asked again in {soonest:.0f} s at the earliest",

@@ -183,6 +183,8 @@ class HostStatus(Struct, kw_only=True):
     pace: str
     crawl_delay: float
     paused: float
+    rate_limited_until: str | None
+    """The time (RFC 3339) before which nothing is requested, because the last response asked to slow down, or None."""
     robots: dict[str, dict[str, float]]
     crawls: list[Queued]
     breaker: dict[str, Any]

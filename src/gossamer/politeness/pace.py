@@ -95,10 +95,12 @@ def why_delay(delay: float, pace: str, fixed: float | None, floor: float) -> str
     return "set by --delay or site"
 
 
-def is_exhausted(pace: HostPace, fixed: Delay | None, asked: float) -> bool:
-    """Returns whether the host demands a delay of more than an hour. If a host demands a delay of more than
-    an hour, the requested URL becomes a dead letter and is not retried."""
+def is_exhausted(
+    pace: HostPace, fixed: Delay | None, asked: float, longest: float = MAX_RETRY_AFTER_S
+) -> bool:
+    """Returns whether the host demands a delay of more than `longest` seconds (the setting `rate_limit_wait`). Then the
+    requested URL becomes a dead letter and is not retried."""
     low = fixed.low if fixed is not None else min(max(2 * pace.mean, MIN_DELAY_S), MAX_DELAY_S)
-    return asked > MAX_RETRY_AFTER_S or (
-        pace.doublings > 0 and max(low, MIN_DELAY_S) * 2.0 ** (pace.doublings - 1) >= MAX_RETRY_AFTER_S
+    return asked > longest or (
+        pace.doublings > 0 and max(low, MIN_DELAY_S) * 2.0 ** (pace.doublings - 1) >= longest
     )

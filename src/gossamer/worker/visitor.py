@@ -84,6 +84,8 @@ class VisitSettings(NamedTuple):
     URL. If the digest is None, the crawl stores no data about visited URLs."""
     revisits: bool = False
     """Whether the crawl visits known pages repeatedly. The seen set does not prevent the repeated visits."""
+    rate_limit_wait: float = pace.MAX_RETRY_AFTER_S
+    """The longest wait, in seconds, that a host may demand."""
     homes: frozenset[str] = frozenset()
     """The hosts whose home page is a seed of a crawl that uses no sitemaps."""
 
@@ -126,7 +128,8 @@ class Visitor:
         scope: CrawlScope,
         steps: VisitSteps = NO_STEPS,
     ) -> None:
-        self.crawl, self.worker, self.sitemaps, self.raw, self.by, self.revisits, self.homes = settings
+        self.crawl, self.worker, self.sitemaps, self.raw, self.by, self.revisits = settings[:6]
+        self.longest_wait, self.homes = settings[6:]
         self.gate, self.fetching, self.reader = gate, fetching, reader
         self.scope, self.taker = scope, scope.intake
         self.nearer, self.sharing, self.apart, self.keeping = steps
@@ -384,7 +387,12 @@ class Visitor:
             and is_given_up(HostTrouble.of(claim.trouble), treatment.retries)
             and verdict.reason in FAULTS
         )
-        if pause is None or last or pace.is_exhausted(pace.parse(claim.pace), treatment.fixed, verdict.after):
+        now_pace = pace.parse(claim.pace)
+        if (
+            pause is None
+            or last
+            or pace.is_exhausted(now_pace, treatment.fixed, verdict.after, self.longest_wait)
+        ):
             visit = self._dropped(claim, Drop(error=verdict.reason, detail=verdict.detail), result, began)
             visit.settle.health = HostHealth.LAST_FAULT if last else HostHealth.UNKNOWN
             return visit
