@@ -19,6 +19,7 @@ LARGER: dict[str, tuple[int, str]] = {
         "the panels of a dashboard, in their order",
     ),
     "src/gossamer/cli/doctor.py::doctor": (64, "the options of one command, a line each"),
+    "src/gossamer/cli/serve.py::serve": (65, "the options of one command, a line each"),
     "src/gossamer/collectors/http/collector.py::__init__": (
         72,
         "what a connection needs, a line for each argument",
@@ -45,7 +46,7 @@ LARGER: dict[str, tuple[int, str]] = {
         37,
         "one method per verb: the class is the list of them",
     ),
-    "src/gossamer/client/service_client.py::Client": (100, "one method per operation"),
+    "src/gossamer/client/service_client.py::Client": (110, "one method per operation"),
     "src/gossamer/parsing/page_view.py::PageView": (
         34,
         "what a site function sees; eighteen of them are properties of a line or two",

@@ -73,15 +73,13 @@ class Enqueuer:
             depths=self.frontier.policy.depths,
             is_open=setup.open,
             keeps_links=settings.revisit is not None and INLINKS in settings.importance,
-            lists_skipped=settings.keep_skipped is not None,
         )
         self._folder = Path(settings.data) / setup.crawl
-        self.skipped = (
-            None
-            if settings.keep_skipped is None
-            else SkippedLog(self._folder / SKIPPED, settings.keep_skipped, self.intake.end_list)
-        )
+        self.skipped: SkippedLog | None = None
         """The list of skipped URLs, or None if the crawl has none."""
+        if settings.keep_skipped is not None:
+            self.skipped = SkippedLog(self._folder / SKIPPED, settings.keep_skipped, self.intake.end_list)
+            self.intake.start_list()
         self.scope = CrawlScope(
             setup.crawl,
             rules,

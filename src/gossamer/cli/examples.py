@@ -170,7 +170,7 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     "dead undo": ("gossamer dead undo shop", "gossamer dead undo shop --json"),
     "actions": ("gossamer actions --since 1d", "gossamer actions --crawl shop --who ops --json"),
     "skipped list": (
-        "gossamer skipped shop --reason robots",
+        "gossamer skipped list shop --reason robots",
         "gossamer skipped list shop --host example.com",
     ),
     "skipped requeue": (

@@ -45,7 +45,7 @@ async def recorded_action(store: Store) -> AsyncIterator[None]:
 async def record_action(store: Store, name: str, params: dict[str, Any], problem: str = "") -> None:
     """Records a command that this user gave."""
     import getpass
-    import socket
+    import platform
 
     from gossamer.errors import StoreError
     from gossamer.state.action_log import DONE, ActionLog, action_of
@@ -58,7 +58,7 @@ async def record_action(store: Store, name: str, params: dict[str, Any], problem
         key: value for key, value in params.items() if key not in LEFT_OUT and value not in (None, False)
     }
     action = action_of(
-        who=f"{user}@{socket.gethostname()}",
+        who=f"{user}@{platform.node()}",
         by="command",
         operation=name,
         given=given,

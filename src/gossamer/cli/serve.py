@@ -83,11 +83,11 @@ def serve(
         remark("crawls on the fleet store no rows: name a folder or a store that all workers reach with -o")
     words = [word for pair in setting or () for word in ("-s", pair)]
     words += [word for spec in output or () for word in ("-o", spec)]
-    access = Access(host, port, tokens, parse_prefix(prefix))
-    return asyncio.run(_serve(settings, access, folder, words, crawls))
+    reached = ServeAddress(host, port, tokens, parse_prefix(prefix))
+    return asyncio.run(_serve(settings, reached, folder, words, crawls))
 
 
-class Access(NamedTuple):
+class ServeAddress(NamedTuple):
     """Where the service is reached, and by whom. `prefix`: see `PathPrefix`."""
 
     host: str
@@ -97,7 +97,7 @@ class Access(NamedTuple):
 
 
 async def _serve(
-    settings: Settings, reached: Access, sites: Path | None, words: list[str], crawls: int
+    settings: Settings, reached: ServeAddress, sites: Path | None, words: list[str], crawls: int
 ) -> int:
     from gossamer.app.wiring import open_store
     from gossamer.cli.printing import remark

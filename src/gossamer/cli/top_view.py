@@ -9,7 +9,7 @@ import sys
 from collections.abc import Awaitable, Callable, Iterator
 from typing import TYPE_CHECKING
 
-from gossamer.cli.top import UPDATE_INTERVAL_S, Place, Screen, TopSnapshots
+from gossamer.cli.top_screens import UPDATE_INTERVAL_S, Place, Screen, TopSnapshots
 
 if TYPE_CHECKING:
     from gossamer.config.settings import Settings

@@ -306,9 +306,9 @@ class Client:
             confirm=confirm,
         )
 
-    def undo(self, crawl: str) -> results.UndoneChange:
+    def undo(self, crawl: str) -> results.UndoneLetters:
         """Undoes the last requeue or drop of dead letters, if it was made in the last 10 minutes."""
-        return self._do(results.UndoneChange, "dead_undo", crawl=crawl)
+        return self._do(results.UndoneLetters, "dead_undo", crawl=crawl)
 
     def actions(
         self,

@@ -158,7 +158,7 @@ class ActionPage(Struct, kw_only=True):
     next: str | None
 
 
-class UndoneChange(Struct, kw_only=True):
+class UndoneLetters(Struct, kw_only=True):
     """A requeue or drop of dead letters that was undone."""
 
     crawl: str

@@ -225,14 +225,14 @@ async def dead_drop(context: OperationContext, given: inputs.DecideDeadLetters) 
     return await _decide(context, given, "drop")
 
 
-async def dead_undo(context: OperationContext, given: inputs.OneCrawl) -> results.UndoneChange:
+async def dead_undo(context: OperationContext, given: inputs.OneCrawl) -> results.UndoneLetters:
     """Undoes the last requeue or drop of dead letters, if it was made in the last 10 minutes."""
     await context.need(given.crawl)
     try:
         done = await undo(context.store, given.crawl)
     except UsageError as error:
         raise InUse(str(error)) from None
-    return results.UndoneChange(crawl=given.crawl, **done._asdict())
+    return results.UndoneLetters(crawl=given.crawl, **done._asdict())
 
 
 async def _decide(context: OperationContext, given: inputs.DecideDeadLetters, verb: str) -> results.Decided:

@@ -11,7 +11,7 @@ agrees with the frontier.
 from __future__ import annotations
 
 import mmap
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import NamedTuple, Protocol
 
 import msgspec
@@ -151,7 +151,6 @@ class LinkIntake:
     - `is_open`: whether the scope depends on the page. In an open scope, a link that is refused on one page
       may be accepted on another page.
     - `keeps_links`: whether `TakenLinks.links` contains the fingerprints of all accepted links.
-    - `lists_skipped`: whether `TakenLinks.refused` contains the refused URLs.
     """
 
     def __init__(
@@ -165,7 +164,6 @@ class LinkIntake:
         depths: bool = False,
         is_open: bool = False,
         keeps_links: bool = False,
-        lists_skipped: bool = False,
     ) -> None:
         self.scope = scope
         self._seed, self._remainder, self._bucket, self._key, self._lane = places
@@ -177,8 +175,8 @@ class LinkIntake:
         self.holds = True
         """Whether a seed of the crawl may still be redirected. If a seed may be redirected to the host of a
         refused link, the link intake sends the link to the frontier, which keeps it."""
-        self.lists_skipped = lists_skipped
-        """Whether refused URLs are listed. False as soon as the list is full."""
+        self.lists_skipped = False
+        """Whether `TakenLinks.refused` contains the refused URLs (`start_list`)."""
         self._recent, self._taken = HrefCache(room), _slots()
         self._listed, self._closed = _slots(), HrefCache(room)
         self._hosts: dict[str, tuple[int, str, str]] = {}
@@ -362,6 +360,21 @@ class LinkIntake:
             rule = rule or self.scope.rule(url, split(url)[1], reason)
             taken.refused.append(SkippedUrl(url, reason, rule, depth, page))
 
+    def close(
+        self,
+        taken: TakenLinks,
+        claim: Claim,
+        page: str,
+        base: str,
+        hrefs: Collection[str],
+        reason: str,
+        rule: str,
+    ) -> None:
+        """Counts and lists links of a page that are not followed, wherever they lead, for example links with
+        nofollow."""
+        taken.skip(reason, len(hrefs))
+        self.list_closed(hrefs, base, page, claim.request.depth + 1, reason, rule, taken)
+
     def list_closed(
         self,
         hrefs: Iterable[str],
@@ -372,8 +385,7 @@ class LinkIntake:
         rule: str,
         taken: TakenLinks,
     ) -> None:
-        """Lists links that are not followed wherever they lead, for example links with nofollow. `depth`: the depth
-        of the links."""
+        """Lists links as `close` does. `depth`: the depth of the links."""
         if not self.lists_skipped:
             return
         resolver, folder, root = None, base[: base.rfind("/") + 1], base[: base.find("/", 8) + 1]
@@ -455,6 +467,10 @@ class LinkIntake:
     def same(self, one: str, other: str) -> bool:
         """Returns whether two URLs are the same URL in the seen set."""
         return self._key(one) == self._key(other)
+
+    def start_list(self) -> None:
+        """Lists skipped URLs from now on."""
+        self.lists_skipped = True
 
     def end_list(self) -> None:
         """Lists no more skipped URLs, because the list is full."""

@@ -20,7 +20,7 @@ import os
 import re
 import signal
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -93,18 +93,19 @@ class LinkNotes:
             self.noted.append(RecordedTake(page=page_url, base=base, hrefs=part, routes=routes))
         return TakenLinks()
 
-    def list_closed(
+    def close(
         self,
-        hrefs: Iterable[str],
-        base: str,
+        taken: TakenLinks,
+        claim: Claim,
         page: str,
-        depth: int,
+        base: str,
+        hrefs: Collection[str],
         reason: str,
         rule: str,
-        taken: TakenLinks,
     ) -> None:
-        """Records links to list as skipped, at most CHUNK_REQUESTS per `RecordedTake`."""
-        every = list(hrefs)
+        """Counts links that are not followed, and records them, at most CHUNK_REQUESTS per `RecordedTake`."""
+        taken.skip(reason, len(hrefs))
+        every, depth = list(hrefs), claim.request.depth + 1
         for at in range(0, len(every), CHUNK_REQUESTS):
             part = every[at : at + CHUNK_REQUESTS]
             self.noted.append(

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import NamedTuple, Protocol
@@ -55,6 +55,7 @@ characters. The field `links` of a page record contains the number of all links,
 missing in the list."""
 NOFOLLOW = "the link or its page has nofollow"
 GROWING = "the page links to segments of its own path, so paths would grow without end"
+TOO_MANY = f"a page may have {MAX_HREFS} links"
 """Rules for which links are not followed, as users see them."""
 MAX_PARSED = 16
 """Maximum number of cached pages that have been parsed and have not been read yet."""
@@ -343,13 +344,11 @@ class Reader:
             )
             taken = self.taker.take(page.url, document.base.url, wanted, claim, routes=document.base.routes)
             if shut:
-                self._close(taken, claim, page, document, shut, "nofollow", NOFOLLOW)
+                self.taker.close(taken, claim, page.url, document.base.url, shut, "nofollow", NOFOLLOW)
             if grown:
-                self._close(taken, claim, page, document, grown, "trap", GROWING)
+                self.taker.close(taken, claim, page.url, document.base.url, grown, "trap", GROWING)
             if beyond:
-                self._close(
-                    taken, claim, page, document, beyond, "trap", f"a page may have {MAX_HREFS} links"
-                )
+                self.taker.close(taken, claim, page.url, document.base.url, beyond, "trap", TOO_MANY)
         rows = (
             [self._row(claim.request, page, document, found, taken.distinct + len(shut), error)]
             if self.pages
@@ -372,22 +371,6 @@ class Reader:
             return None
         with LoggedPage(site.name, page.url):
             return self._site(site, claim, page, self._document(page), ([], []), marks=False)
-
-    def _close(
-        self,
-        taken: TakenLinks,
-        claim: Claim,
-        page: Page,
-        document: html.Document,
-        hrefs: Collection[str],
-        reason: str,
-        rule: str,
-    ) -> None:
-        """Counts and lists links of a page that are not followed, wherever they lead."""
-        taken.skip(reason, len(hrefs))
-        self.taker.list_closed(
-            hrefs, document.base.url, page.url, claim.request.depth + 1, reason, rule, taken
-        )
 
     def _site(
         self,
@@ -425,7 +408,7 @@ class Reader:
             parsed.requests, taken = [], TakenLinks()
         self._take(parsed.requests, claim, taken)
         if parsed.error is None and view.shut:
-            self._close(taken, claim, page, document, view.shut, "nofollow", NOFOLLOW)
+            self.taker.close(taken, claim, page.url, document.base.url, view.shut, "nofollow", NOFOLLOW)
         if parsed.error is None and view.too_long:
             taken.skip("trap", len(view.too_long))
         if error is None and (parsed.function or parsed.error):
@@ -443,16 +426,8 @@ class Reader:
         if self.graph is not None:
             read.rows += self.graph(page, claim.request, document)
         if self.pages:
-            read.rows.append(
-                self._row(
-                    claim.request,
-                    page,
-                    document,
-                    links[0],
-                    len(links[0]) + len(links[1]),
-                    parsed.error or error,
-                )
-            )
+            n = len(links[0]) + len(links[1])
+            read.rows.append(self._row(claim.request, page, document, links[0], n, parsed.error or error))
         return read
 
     def name(self, read: ReadResult, claim: Claim, page: Page, marks: bool = True) -> None:
@@ -486,9 +461,8 @@ class Reader:
             self.taker.request(request, taken, voucher, beside=claim.host)
         if len(wanted) > MAX_LINKS:
             beyond = [one.url for one in list(wanted.values())[MAX_LINKS:]]
-            rule, page = f"a page may yield {MAX_LINKS} requests", claim.request
-            taken.skip("trap", len(beyond))
-            self.taker.list_closed(beyond, page.url, page.url, page.depth + 1, "trap", rule, taken)
+            url, rule = claim.request.url, f"a page may yield {MAX_LINKS} requests"
+            self.taker.close(taken, claim, url, url, beyond, "trap", rule)
 
     def _follow(
         self,
@@ -520,9 +494,9 @@ class Reader:
         grown = growing(base.url, found)
         parsed.requests += view.follow([href for href in found if href not in grown])
         if shut and follow in (None, True):
-            self._close(taken, claim, view.page, view.document, shut, "nofollow", NOFOLLOW)
+            self.taker.close(taken, claim, view.page.url, base.url, shut, "nofollow", NOFOLLOW)
         if grown:
-            self._close(taken, claim, view.page, view.document, grown, "trap", GROWING)
+            self.taker.close(taken, claim, view.page.url, base.url, grown, "trap", GROWING)
 
     def _item(
         self, site: LoadedSite, claim: Claim, page: Page, made: BuiltItem, counts: dict[str, int]

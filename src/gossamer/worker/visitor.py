@@ -197,9 +197,8 @@ class Visitor:
                 else:
                     self.taker.request(Request(url.partition("#")[0], use="@sitemap"), taken, flags="i")
             if beyond := found.sitemaps[MAX_SITEMAPS:]:
-                taken.skip("trap", len(beyond))
-                rule = f"a robots.txt may name {MAX_SITEMAPS} sitemaps"
-                self.taker.list_closed(beyond, claim.request.url, claim.request.url, 0, "trap", rule, taken)
+                url, rule = claim.request.url, f"a robots.txt may name {MAX_SITEMAPS} sitemaps"
+                self.taker.close(taken, claim, url, url, beyond, "trap", rule)
         shut = isinstance(result, Failure) and found.version in robots_access.CLOSED
         end = ClaimEnd.RETRY if not found.holds else ClaimEnd.DEAD if shut else ClaimEnd.DONE
         error = result.reason if isinstance(result, Failure) else None
