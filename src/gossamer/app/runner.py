@@ -62,6 +62,7 @@ from gossamer.model.page import Page
 from gossamer.model.summary import Summary
 from gossamer.model.visit import Claim
 from gossamer.observability import logs
+from gossamer.observability.skipped_log import NAME as SKIPPED
 from gossamer.observability.traces import start_traces, stop_traces
 from gossamer.store.embedded import Embedded
 from gossamer.store.store import Store
@@ -269,6 +270,7 @@ async def begin(
     reached = await reached_rows(frontier) if anew and not job.fresh else {}
     if known is not None and (job.fresh or anew):
         await forget_crawl(store, setup.crawl, cold_settings(job.settings, setup.crawl)[0])
+        (Path(job.settings.data) / setup.crawl / SKIPPED).unlink(missing_ok=True)
         known = None
         await asyncio.gather(
             *(forget_robots_failure(store, host) for host in {urls.host(seed) for seed in setup.seeds[:1000]})
