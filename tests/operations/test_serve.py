@@ -38,6 +38,7 @@ def fitted(value: Any, web: str) -> Any:
 
 EXPECTED = {
     "crawl_accept": 422,
+    "dead_undo": 409,
     "crawl_changed": 422,
     **dict.fromkeys(("worker_drain", "worker_stop", "crawl_freshness", "run_show", "run_stop"), 404),
     **dict.fromkeys(("webhook_remove", "webhook_dead", "webhook_resend"), 404),
