@@ -292,7 +292,7 @@ async def begin(
     if resumed:
         note_kept(setup)
     record = await crawls.begin(setup.crawl, setup.spec, outputs, setup.sites, limits, state, anew)
-    write_crawl_file(setup, begin_date(job, read_crawl_file(Path(job.settings.data) / setup.crawl)))
+    write_crawl_file(setup, begin_date(setup.job, read_crawl_file(Path(job.settings.data) / setup.crawl)))
     if state == "running":
         await store_setup(store, setup)
     for path, offset in reached.items():
