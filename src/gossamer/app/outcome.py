@@ -41,6 +41,8 @@ RETRYABLE = {
 """Errors that may disappear if the crawl is run again later, each with advice."""
 
 
+STOPPED_CODE = 11
+"""The exit code of a crawl that was stopped gracefully."""
 STOPPED = ("stopped", "cancelled", "stopping", "cancelling")
 """The states of a crawl that a user, a gate or the site ended."""
 
@@ -53,6 +55,20 @@ def error_of(job: Job, summary: Summary) -> GossamerError | None:
     if error is not None:
         error.summary = summary
     return error
+
+
+def exit_code_of(job: Job, summary: Summary, stopped: bool = False) -> tuple[int, GossamerError | None]:
+    """Returns the exit code of an ended crawl, and its error (`error_of`). `stopped`: whether a signal stopped the
+    crawl."""
+    from gossamer.app.quality_gate_setup import STOPPED_BY_SITE
+
+    error = error_of(job, summary)
+    if error is not None and (summary.state in STOPPED or not stopped):
+        return error.exit_code, error
+    if stopped or summary.state in STOPPED:
+        by_site = summary.state == "stopped" and (summary.reason or "").startswith(STOPPED_BY_SITE)
+        return (0 if by_site and not stopped else STOPPED_CODE), error
+    return 0, error
 
 
 def _error_of(job: Job, summary: Summary) -> GossamerError | None:

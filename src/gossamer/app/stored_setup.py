@@ -25,7 +25,8 @@ from gossamer.store.store import Store
 
 async def store_setup(store: Store, setup: Setup) -> None:
     """Stores a copy of `setup`, the setup of the crawl that this process runs."""
-    job = Job(targets=[], settings=setup.job.settings, priority=setup.job.priority)
+    given = setup.job
+    job = Job(targets=[], settings=given.settings, priority=given.priority, gates=given.gates)
     reaches = {site.name: reach_of(site) for site in load_all(setup.job.targets, setup.job.args)}
     bare = msgspec.structs.replace(setup, job=job, credentials={}, lacks=reaches)
     packed = job_payload.pack_setup(bare)

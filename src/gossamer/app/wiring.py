@@ -309,6 +309,7 @@ class CrawlWorker:
         return ReadSettings(
             pages=job.pages is not None or not self.sites or setup.keeps_rows,
             text=job.text,
+            markdown=job.settings.text_format == "markdown",
             links=job.links,
             duplicates=job.settings.duplicates,
             run=setup.owner,

@@ -422,8 +422,7 @@ def of_sites(job: Job, words: dict[str, Any]) -> Job:
 
 def print_end(summary: Summary, stopped: bool, job: Job, words: dict[str, Any]) -> int:
     """Prints the summary, and the reason for a failure. Returns the exit code."""
-    from gossamer.app.outcome import STOPPED, error_of
-    from gossamer.app.quality_gate_setup import STOPPED_BY_SITE
+    from gossamer.app.outcome import STOPPED, exit_code_of
     from gossamer.cli.foreground_crawl import report_no_seeds
     from gossamer.cli.printing import put_json, remark
     from gossamer.cli.summaries import advice, put_summary
@@ -439,14 +438,12 @@ def print_end(summary: Summary, stopped: bool, job: Job, words: dict[str, Any]) 
             "left out: --depth N goes further, in a new crawl (--fresh)",
             words["quiet"],
         )
-    error, reason = error_of(job, summary), summary.reason or ""
-    if error and summary.state in STOPPED:
-        return error.exit_code  # the summary already shows the gate
+    code, error = exit_code_of(job, summary, stopped)
     if stopped or summary.state in STOPPED:
-        return 0 if not stopped and summary.state == "stopped" and reason.startswith(STOPPED_BY_SITE) else 11
+        return code  # the summary already shows the reason
     if error:
         remark(str(error))
-        return error.exit_code
+        return code
     # no URL was found, for example because the sitemap no longer exists
     empty = not summary.found and summary.state == "finished" and not words["refresh"]
     return report_no_seeds(job, summary.crawl) if empty else 0

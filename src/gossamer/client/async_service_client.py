@@ -56,6 +56,7 @@ class AsyncClient:
     crawls = _iterated(Client.crawls)
     start = _awaited(Client.start)
     status = _awaited(Client.status)
+    outcome = _awaited(Client.outcome)
     wait = _awaited(Client.wait)
     pause = _awaited(Client.pause)
     resume = _awaited(Client.resume)

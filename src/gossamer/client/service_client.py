@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Literal, TypeVar
 
 import msgspec
@@ -58,6 +58,7 @@ class Client:
         self,
         *targets: str,
         sites: Sequence[str] = (),
+        args: Mapping[str, str] | None = None,
         name: str | None = None,
         scope: str | None = None,
         include: Sequence[str] = (),
@@ -68,11 +69,14 @@ class Client:
         size_limit: int | None = None,
         delay: float | None = None,
         per_host: int | None = None,
+        concurrency: int | None = None,
         rate: float | None = None,
         priority: int | None = None,
         sitemaps: bool = False,
         text: bool = False,
+        markdown: bool = False,
         links: bool = False,
+        fail_on: Sequence[str] = (),
         fresh: bool = False,
         refresh: bool = False,
         wait: float = 0.0,
@@ -82,12 +86,17 @@ class Client:
         `gossamer crawl`."""
         given = {name: value for name, value in locals().items() if name not in ("self", "targets")}
         lists = {"sites": list(sites), "include": list(include), "exclude": list(exclude)}
-        return self._do(results.CrawlStatus, "crawl_start", **{**given, **lists, "targets": list(targets)})
+        more = {"args": dict(args or {}), "targets": list(targets), "fail_on": list(fail_on)}
+        return self._do(results.CrawlStatus, "crawl_start", **{**given, **lists, **more})
 
     def status(self, crawl: str, wait: float = 0.0) -> results.CrawlStatus:
         """Returns the state of a crawl. `wait`: return only when the crawl has ended, or after this many seconds, at
         most 60."""
         return self._do(results.CrawlStatus, "crawl_show", crawl=crawl, wait=wait or None)
+
+    def outcome(self, crawl: str, wait: float = 0.0) -> results.CrawlOutcome:
+        """Returns how a crawl ended: its exit code, and its counts. `wait`: see `status`."""
+        return self._do(results.CrawlOutcome, "crawl_outcome", crawl=crawl, wait=wait or None)
 
     def wait(self, crawl: str, timeout: float | None = None) -> results.CrawlStatus:
         """Waits until a crawl has ended in any way, and returns its state. `timeout`: the maximum number of seconds.
@@ -363,6 +372,7 @@ class Client:
         use: str | None = None,
         text: bool = False,
         markdown: bool = False,
+        html: bool = False,
         links: bool = False,
         screenshot: Literal["page", "full"] | None = None,
     ) -> results.ScrapedPage:
@@ -376,6 +386,7 @@ class Client:
             use=use,
             text=text,
             markdown=markdown,
+            html=html,
             links=links,
             screenshot=screenshot,
         )

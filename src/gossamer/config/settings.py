@@ -111,6 +111,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     seen: str = "default"
     drop_parameters: tuple[str, ...] = ()
     fragments: str = "auto"
+    text_format: str = "plain"
     duplicates: str = "off"
     guard: str = "on"
     timeout: float = 30.0
@@ -424,6 +425,11 @@ ABOUT: dict[str, SettingSpec] = {
     ),
     "drop_parameters": SettingSpec(
         value_parsers.words, _LIST, "query parameters to ignore, in addition to tracking parameters"
+    ),
+    "text_format": SettingSpec(
+        partial(value_parsers.one_of, ("plain", "markdown")),
+        "string",
+        "form of the text that --text adds to page records: plain or markdown",
     ),
     "fragments": SettingSpec(
         partial(value_parsers.one_of, ROUTE_MODES),

@@ -76,9 +76,13 @@ class OperationContext:
             raise UnknownCrawl(f"no crawl is named {crawl!r}{nearest(crawl, await self.names())}")
         return record
 
+    def site_names(self) -> list[str]:
+        """Returns the names of the site files that callers may name."""
+        return sorted(path.stem for path in self.sites.glob("*.py")) if self.sites is not None else []
+
     def site_file(self, name: str, pointer: str) -> str:
         """Returns the path of a site file. Raises InvalidField if the folder of site files has no such file."""
-        known = sorted(path.stem for path in self.sites.glob("*.py")) if self.sites is not None else []
+        known = self.site_names()
         if self.sites is None or name not in known:
             where = "serve was started without --sites DIR" if self.sites is None else f"there are: {known}"
             raise InvalidField(f"no site file is named {name!r}{nearest(name, known)}; {where}", pointer)

@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 
 import msgspec
 
 from gossamer.app import accept as accepting
 from gossamer.app.crawl_status import crawl_line, crawl_state
+from gossamer.app.job import Job
+from gossamer.app.outcome import exit_code_of
 from gossamer.app.steering import change_priority, steer
+from gossamer.app.stored_setup import load_setup
 from gossamer.app.targets import target_kind
 from gossamer.app.url_adding import REFUSING, AddOptions, add_urls, check_options
-from gossamer.errors import CrawlEnded, InUse, InvalidField
+from gossamer.errors import ConfigError, CrawlEnded, InUse, InvalidField, UsageError
 from gossamer.frontier.crawls import ENDED
+from gossamer.frontier.summary import summary
+from gossamer.model.exit_codes import exit_meaning
 from gossamer.model.summary import Summary
 from gossamer.operations import inputs, results
 from gossamer.operations.confirmation import (
@@ -49,6 +55,32 @@ async def crawl_show(context: OperationContext, given: inputs.ShowCrawl) -> resu
     await context.need(given.crawl)
     await wait_for_end(context, given.crawl, given.wait)
     return await status_of(context, given.crawl)
+
+
+async def crawl_outcome(context: OperationContext, given: inputs.ShowCrawl) -> results.CrawlOutcome:
+    """Shows how a crawl ended: the exit code that `gossamer crawl` returns, with the counts. With `wait`, answers when
+    the crawl has ended, or when the time is over."""
+    record = await context.need(given.crawl)
+    await wait_for_end(context, given.crawl, given.wait)
+    end = await summary(context.store, given.crawl)
+    fields = {name: getattr(end, name) for name in results.COUNTS_OF_OUTCOME}
+    if end.state not in ENDED:
+        return results.CrawlOutcome(**fields, exit_code=None, meaning=None, error=None)
+    try:
+        job = (await load_setup(context.store, record, context.settings)).job
+    except UsageError:  # the crawl was started by an earlier version
+        job = Job(targets=[], settings=context.settings)
+    whole = msgspec.structs.replace(job, targets=record.spec.targets)
+    try:
+        code, error = await asyncio.to_thread(exit_code_of, whole, end)
+    except (
+        ConfigError,
+        UsageError,
+    ):  # this machine cannot load the site files, so it does not know their gates
+        code, error = exit_code_of(job, end)
+    return results.CrawlOutcome(
+        **fields, exit_code=code, meaning=exit_meaning(code), error=None if error is None else str(error)
+    )
 
 
 async def status_of(context: OperationContext, crawl: str) -> results.CrawlStatus:

@@ -101,6 +101,9 @@ WebAddress = Annotated[
 SiteName = Annotated[
     str, Meta(pattern=r"^[A-Za-z0-9_-]{1,80}$", description="The name of a file in the folder of site files.")
 ]
+ArgumentName = Annotated[
+    str, Meta(pattern=r"^[A-Za-z_][A-Za-z0-9_]{0,79}$", description="The name of an argument of a site file.")
+]
 WorkerName = Annotated[
     str, Meta(pattern=r"^[A-Za-z0-9@%._-]{1,255}$", description="The name of a worker, or `all`.")
 ]
@@ -164,9 +167,11 @@ class ShowCrawl(Input):
 class StartCrawl(Input):
     """A crawl to start. Options have the names and meanings of `gossamer crawl`."""
 
-    targets: Annotated[list[Target], Meta(max_length=1000)] = []
+    targets: Annotated[list[Target], Meta(max_length=10_000)] = []
     sites: Annotated[list[SiteName], Meta(max_length=100)] = []
     """Names of site files in the folder that `serve --sites` names."""
+    args: Annotated[dict[ArgumentName, Annotated[str, Meta(max_length=1000)]], Meta(max_length=100)] = {}
+    """Arguments of the site files, as `-a NAME=VALUE` gives them."""
     name: CrawlName | None = None
     """The name of the crawl. An unfinished crawl of this name is resumed. Default: derived from the targets and
     the idempotency key."""
@@ -183,12 +188,18 @@ class StartCrawl(Input):
     delay: Annotated[float, Meta(ge=0, le=3600)] | None = None
     """Seconds between the starts of requests to one host. Default: learned."""
     per_host: Annotated[int, Meta(ge=1, le=1000)] | None = None
+    concurrency: Annotated[int, Meta(ge=1, le=10_000)] | None = None
+    """Maximum number of parallel visits of a process."""
     rate: Annotated[float, Meta(gt=0, le=100_000)] | None = None
     """Maximum requests per second of the whole crawl."""
     priority: Annotated[int, Meta(ge=-1_000_000, le=1_000_000)] | None = None
     sitemaps: bool = False
     text: bool = False
+    markdown: bool = False
+    """Whether the text of the page records is Markdown."""
     links: bool = False
+    fail_on: Annotated[list[Annotated[str, Meta(max_length=200)]], Meta(max_length=20)] = []
+    """Gates such as `success<0.95`. A crawl that does not meet one ends with exit code 30."""
     fresh: bool = False
     """Whether to forget an earlier run of the same name."""
     refresh: bool = False
@@ -367,6 +378,7 @@ class Scrape(Input):
     """The page function that reads the page."""
     text: bool = False
     markdown: bool = False
+    html: bool = False
     links: bool = False
     screenshot: Literal["page", "full"] | None = None
     """A screenshot of the visible part or of the whole page. A browser loads the page then."""

@@ -11,6 +11,7 @@ from gossamer.app.job import Job
 from gossamer.operations import inputs, results
 from gossamer.operations.context import OperationContext
 from gossamer.operations.guarded_targets import check_target
+from gossamer.parsing.encodings import decode
 from gossamer.parsing.text import markdown
 
 PAGES_AT_ONCE = 4
@@ -44,6 +45,7 @@ async def scrape(context: OperationContext, given: inputs.Scrape) -> results.Scr
         items=plain["items"],
         text=text if given.text else None,
         markdown=await asyncio.to_thread(markdown, body, given.url) if given.markdown and body else None,
+        html=decode(body, trial.page.read_as) if given.html and trial.page is not None else None,
         links=plain["links"] if given.links else None,
         screenshot=trial.screenshot,
         robots=plain["robots"],

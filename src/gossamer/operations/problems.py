@@ -61,9 +61,12 @@ class RequestProblem(Exception):
         detail: str,
         fields: tuple[tuple[str, str], ...] = (),
         headers: dict[str, str] | None = None,
+        code: str = "",
     ) -> None:
+        """`code`: the word of another service for the problem (`web.doors`)."""
         super().__init__(detail)
         self.kind, self.detail, self.fields, self.headers = BY_SLUG[slug], detail, fields, headers or {}
+        self.code = code
 
 
 def problem_of(error: errors.GossamerError) -> RequestProblem:

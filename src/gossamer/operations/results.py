@@ -38,6 +38,28 @@ class CrawlStatus(CrawlEntry, kw_only=True):
     lanes: list[JsonObject] = msgspec.field(default_factory=list)
 
 
+class CrawlOutcome(Struct, kw_only=True):
+    """How a crawl ended. `exit_code`, `meaning` and `error` are null while the crawl runs."""
+
+    crawl: str
+    state: str
+    reason: str | None
+    exit_code: int | None
+    """The exit code that `gossamer crawl` returns."""
+    meaning: str | None
+    error: str | None
+    """Why the crawl failed, or null if it did not."""
+    found: int
+    pages: int
+    items: int
+    failed: int
+    dead: int
+    pending: int
+
+
+COUNTS_OF_OUTCOME = ("crawl", "state", "reason", "found", "pages", "items", "failed", "dead", "pending")
+
+
 class CrawlPage(Struct, kw_only=True):
     """A page of crawls."""
 
@@ -226,6 +248,8 @@ class ScrapedPage(Struct, kw_only=True):
     items: list[dict[str, Any]]
     text: str | None = None
     markdown: str | None = None
+    html: str | None = None
+    """The source of the page."""
     links: list[dict[str, Any]] | None = None
     screenshot: bytes | None = None
     """A PNG picture, in base64 in JSON."""

@@ -33,8 +33,8 @@ CHECK_INTERVAL_S = 0.05
 LOG_TAIL_BYTES = 8192
 MAX_NAME_CHARS = 80
 _VALUES = (
-    *("scope", "depth", "limit", "time_limit", "size_limit", "delay", "per_host", "rate", "priority"),
-    *("include", "exclude"),
+    *("scope", "depth", "limit", "time_limit", "size_limit", "delay", "per_host", "concurrency", "rate"),
+    *("priority", "include", "exclude", "fail_on"),
 )
 _FLAGS = ("sitemaps", "text", "links", "fresh", "refresh")
 _ERRORS = {2: errors.UsageError, 4: errors.ConfigError, 8: errors.StoreError, 16: errors.DiskFull}
@@ -115,6 +115,9 @@ def _words(given: inputs.StartCrawl, name: str, targets: list[str]) -> list[str]
         given_values = value if isinstance(value, list) else [] if value is None else [value]
         words += [f"--{option.replace('_', '-')}={one}" for one in given_values]
     words += [f"--{flag}" for flag in _FLAGS if getattr(given, flag)]
+    words += ["--text", "-s", "text_format=markdown"] if given.markdown else []
+    for argument, value in given.args.items():
+        words += ["-a", f"{argument}={value}"]
     return [*words, "--", *targets]
 
 

@@ -135,6 +135,11 @@ def _body(operation: Operation, request: Request, body: bytes) -> dict[str, Any]
         raise RequestProblem(
             "invalid-request", f"the fields of {operation.name} are in the body, not in the query: {name}"
         )
+    return read_object(request, body)
+
+
+def read_object(request: Request, body: bytes) -> dict[str, Any]:
+    """Returns the fields of a body. An empty body has no fields. Raises RequestProblem."""
     if not body:
         return {}
     if request.headers.get("content-type", "").partition(";")[0].strip().lower() != "application/json":

@@ -9,7 +9,7 @@ import re
 import secrets
 import sys
 import traceback
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -37,6 +37,9 @@ from gossamer.web import answers
 from gossamer.web.access import CallerCheck
 from gossamer.web.dashboard import forms
 from gossamer.web.dashboard.site import Dashboard
+from gossamer.web.doors.door import Door, RepeatedRequests
+from gossamer.web.doors.firecrawl import FirecrawlDoor
+from gossamer.web.doors.scrapyd import ScrapydDoor
 from gossamer.web.event_hub import EventHub
 from gossamer.web.request_input import check_headers, digest, read_body, read_fields, read_input
 from gossamer.web.webhook_sender import WebhookSender
@@ -79,6 +82,11 @@ class Service:
         self.hub = EventHub(store, settings)
         self._dashboard = Dashboard(self._run_shown, access, self.hub)
         self.sender = WebhookSender(store, settings, self.hub)
+        repeated = RepeatedRequests(self._kept)
+        self._doors: tuple[Door, ...] = (
+            FirecrawlDoor(access, self._run_of_door, repeated),
+            ScrapydDoor(access, self._run_of_door, repeated),
+        )
         self._routes: dict[str, tuple[Route, dict[str, Any]]] = {}
         for path in dict.fromkeys([*(one.path for one in OPERATIONS), EVENTS, OPENAPI, PROBLEM]):
             methods: dict[str, Any] = {one.method: one for one in OPERATIONS if one.path == path}
@@ -95,18 +103,22 @@ class Service:
             began[0] = began[0] or message["type"] == "http.response.start"
             await send(message)
 
+        door = next((one for one in self._doors if one.has(request.url.path)), None)
+        report = answers.problem_answer if door is None else door.problem_answer
         try:
-            answer = await self._answer(request)
+            if door is not None:
+                check_headers(request)
+            answer = await (self._answer(request) if door is None else door.answer(request))
             await answer(scope, receive, sent)
         except RequestProblem as problem:
-            await _report(answers.problem_answer(problem, number), began[0], scope, receive, send)
+            await _report(report(problem, number), began[0], scope, receive, send)
         except GossamerError as error:
-            await _report(answers.problem_answer(problem_of(error), number), began[0], scope, receive, send)
+            await _report(report(problem_of(error), number), began[0], scope, receive, send)
         except Exception as error:  # noqa: BLE001 - the last handler
             text = mask("".join(traceback.format_exception(error)))
             print(f"gossamer: a bug, request {number}: {text}", file=sys.stderr)
             bug = RequestProblem("bug", "please report the lines that serve printed for this request")
-            await _report(answers.problem_answer(bug, number), began[0], scope, receive, send)
+            await _report(report(bug, number), began[0], scope, receive, send)
 
     async def _answer(self, request: Request) -> Response:
         if request.url.path == HEALTH and request.method == "GET":
@@ -202,6 +214,16 @@ class Service:
             await self._actions.add(action)
         except GossamerError as error:  # the operation itself has reported the outage
             print(f"gossamer: an action is not in the log: {error}", file=sys.stderr)
+
+    async def _run_of_door(
+        self, name: str, fields: Mapping[str, Any], caller: Caller, key: str = ""
+    ) -> tuple[Any, OperationContext]:
+        """Runs an operation for a door (`web.doors.door.Operations`)."""
+        operation, context = BY_NAME[name], self._context(caller, key)
+        self._check_scope(operation, caller)
+        return await operation.call(
+            context, read_fields(operation.input, {}, dict(fields), strict=True)
+        ), context
 
     async def _operation(self, operation: Operation, request: Request, caller: Caller) -> Response:
         try:

@@ -78,6 +78,8 @@ class ReadSettings(msgspec.Struct, frozen=True):
     """Whether the crawl writes page records."""
     text: bool = False
     """Whether page records include the page's text."""
+    markdown: bool = False
+    """Whether the text is Markdown."""
     links: bool = False
     """Whether page records include the page's links."""
     duplicates: str = "off"
@@ -625,7 +627,7 @@ class Reader:
         )
         record.links, record.text_hash = links, document.text_hash
         if self.text:
-            record.text = document.text
+            record.text = _markdown(page) if self.settings.markdown else document.text
         if self.links:
             record.out_links = _out_links(document.base, found)
         row = page_row(record, self.key(record.requested_url))
@@ -715,6 +717,13 @@ def _bounded(hrefs: list[str], base: Base) -> tuple[list[str], list[str]]:
         return wanted, []
     kept = set(wanted[:MAX_HREFS])
     return wanted[:MAX_HREFS], [href for href in hrefs if href not in kept]
+
+
+def _markdown(page: Page) -> str:
+    """Returns the article of a page as Markdown, which is made from a tree of its own, because it changes the tree."""
+    from gossamer.parsing.text import markdown
+
+    return markdown(page.body, page.url, page.read_as)
 
 
 def _out_links(base: Base, hrefs: Iterable[str]) -> list[str]:

@@ -1,0 +1,1 @@
+"""Doors: the addresses of other services, answered by gossamer's operations. A door translates requests and answers."""

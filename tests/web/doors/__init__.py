@@ -1,0 +1,1 @@
+"""Tests of the doors, by the published clients of the other services."""
