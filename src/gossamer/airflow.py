@@ -47,7 +47,11 @@ class GossamerTrigger(BaseTrigger):
     """Waits in the triggerer until a crawl has ended. If the triggerer restarts, the crawl is left alone."""
 
     def __init__(
-        self, conn_id: str, crawl: str, when_killed: WhenKilled = "leave", poll_interval: float = POLL_INTERVAL_S
+        self,
+        conn_id: str,
+        crawl: str,
+        when_killed: WhenKilled = "leave",
+        poll_interval: float = POLL_INTERVAL_S,
     ) -> None:
         super().__init__()
         self.conn_id, self.crawl, self.when_killed = conn_id, crawl, when_killed
@@ -60,6 +64,7 @@ class GossamerTrigger(BaseTrigger):
 
     async def run(self) -> AsyncIterator[TriggerEvent]:
         """Yields one event, when the crawl has ended or is unknown. While the server does not answer, waits on."""
+        self.log.info("waiting for the end of crawl %s", self.crawl)
         while True:
             try:
                 outcome = await asyncio.to_thread((await self._client()).outcome, self.crawl)
@@ -116,7 +121,9 @@ class _CrawlTask(BaseOperator):
     def _concluded(self, outcome: CrawlOutcome) -> dict[str, Any]:
         """Returns the outcome of a crawl as the result of the task. Raises AirflowException if it failed."""
         found = {name: getattr(outcome, name) for name in outcome.__struct_fields__}
-        counts = ", ".join(f"{found[name]} {name}" for name in ("found", "pages", "items", "failed", "dead", "pending"))
+        counts = ", ".join(
+            f"{found[name]} {name}" for name in ("found", "pages", "items", "failed", "dead", "pending")
+        )
         line = f"crawl {outcome.crawl} is {outcome.state}: {counts}"
         if outcome.exit_code == 0:
             self.log.info(line)
@@ -165,7 +172,9 @@ class GossamerCrawlOperator(_CrawlTask):
     def execute(self, context: Any) -> dict[str, Any]:
         """Starts the crawl of this task, or finds the one that an earlier try started."""
         task = context["ti"]
-        self._crawl = name = crawl_of_task(task.dag_id, task.run_id, task.task_id, -1 if task.map_index is None else task.map_index)
+        self._crawl = name = crawl_of_task(
+            task.dag_id, task.run_id, task.task_id, -1 if task.map_index is None else task.map_index
+        )
         client = self._client()
         options = dict(self.options)
         try:

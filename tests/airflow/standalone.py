@@ -19,6 +19,7 @@ from house.tree import ROOT
 
 ENVIRONMENT = Path(os.environ.get("AIRFLOW_ENVIRONMENT", ROOT / ".airflow"))
 """The virtual environment with Airflow and gossamer, which `tests/airflow/install.sh` makes."""
+PYTHON = str(ENVIRONMENT / "bin" / "python")
 END_STATES = ("success", "failed", "skipped", "upstream_failed", "removed")
 TIMEOUT_S = 240.0
 
@@ -37,7 +38,9 @@ class Airflow:
         (folder / "dags").mkdir(parents=True)
         (folder / "dags" / "crawls.py").write_text(dags)
         base = f"http://127.0.0.1:{self.port}"
-        own = {name: value for name, value in os.environ.items() if not name.startswith(("AIRFLOW", "GOSSAMER_"))}
+        own = {
+            name: value for name, value in os.environ.items() if not name.startswith(("AIRFLOW", "GOSSAMER_"))
+        }
         self.env = {
             **own,
             "PYTHONPATH": str(SRC),
@@ -61,7 +64,9 @@ class Airflow:
 
     def start(self) -> None:
         """Starts everything, and waits until the DAGs are known."""
-        subprocess.run(["airflow", "db", "migrate"], env=self.env, check=True, capture_output=True)
+        subprocess.run(
+            [PYTHON, "-m", "airflow", "db", "migrate"], env=self.env, check=True, capture_output=True
+        )
         for name in ("api-server", "scheduler", "dag-processor", "triggerer"):
             self.begin(name)
         deadline = time.monotonic() + TIMEOUT_S
@@ -76,10 +81,15 @@ class Airflow:
         raise AssertionError("Airflow has not begun: see " + str(self.folder))
 
     def begin(self, name: str) -> None:
-        log = (self.folder / f"{name}.out").open("ab")
-        self.processes[name] = subprocess.Popen(
-            ["airflow", name], env=self.env, stdout=log, stderr=log, cwd=self.folder, start_new_session=True
-        )
+        with (self.folder / f"{name}.out").open("ab") as log:
+            self.processes[name] = subprocess.Popen(
+                [PYTHON, "-m", "airflow", name],
+                env=self.env,
+                stdout=log,
+                stderr=log,
+                cwd=self.folder,
+                start_new_session=True,
+            )
 
     def end(self, name: str, how: int = signal.SIGTERM) -> None:
         process = self.processes.pop(name)
@@ -111,9 +121,7 @@ class Airflow:
         found: dict[str, Any] = self.ask("GET", f"/api/v2/dags/{dag}/dagRuns/{run}/taskInstances/{task}")
         return found
 
-    def wait(
-        self, dag: str, run: str, *states: str, task: str = "crawl", number: int = 1
-    ) -> dict[str, Any]:
+    def wait(self, dag: str, run: str, *states: str, task: str = "crawl", number: int = 1) -> dict[str, Any]:
         """Waits until a task has one of these states, in its try `number` or a later one."""
         deadline = time.monotonic() + TIMEOUT_S
         while time.monotonic() < deadline:
@@ -121,9 +129,19 @@ class Airflow:
             is_try = found["try_number"] >= number
             if is_try and found["state"] in (states or END_STATES):
                 return found
-            assert not is_try or found["state"] not in END_STATES, (found["state"], self.log(dag, run, task, number))
+            assert not is_try or found["state"] not in END_STATES, (
+                found["state"],
+                self.log(dag, run, task, number),
+            )
             time.sleep(0.5)
         raise AssertionError(f"the task is still {found['state']}: see {self.folder}")
+
+    def wait_for_line(self, dag: str, run: str, line: str, number: int = 1) -> None:
+        """Waits until the log of a task's try has a line."""
+        deadline = time.monotonic() + TIMEOUT_S
+        while line not in self.log(dag, run, number=number):
+            assert time.monotonic() < deadline, f"no line {line!r}: see {self.folder}"
+            time.sleep(0.5)
 
     def set_state(self, dag: str, run: str, state: str, task: str = "crawl") -> None:
         """Marks a task as failed or succeeded, as a user does."""

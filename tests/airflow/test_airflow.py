@@ -23,7 +23,7 @@ pytestmark = pytest.mark.skipif(
     reason="Airflow is not here: sh tests/airflow/install.sh makes its environment",
 )
 
-DAGS = '''
+DAGS = """
 from datetime import timedelta
 
 from airflow.sdk import DAG
@@ -50,7 +50,7 @@ with DAG("mapped", schedule=None) as mapped:
 
 with DAG("sensor", schedule=None) as sensor:
     GossamerCrawlSensor(task_id="crawl", crawl="watched", poll_interval=1)
-'''
+"""
 
 
 class Shrinking(BaseHTTPRequestHandler):
@@ -99,17 +99,22 @@ def airflow(tmp_path_factory: pytest.TempPathFactory, server: Serving, web: str)
 
 def crawl_of(client: Client, dag: str) -> CrawlOutcome:
     """Returns the latest crawl of a DAG's task."""
-    names = [one.crawl for one in client.crawls() if one.crawl.startswith(f"{dag}.crawl-")]
+    names = crawls_of(client, dag)
     return client.outcome(max(names, key=lambda name: client.status(name).started_at))
+
+
+def crawls_of(client: Client, dag: str) -> list[str]:
+    return [one.crawl for one in client.crawls() if one.crawl.startswith(f"{dag}.crawl-")]
 
 
 def waited(client: Client, dag: str, state: str) -> CrawlOutcome:
     """Waits until the crawl of a DAG's task has a state."""
     deadline = time.monotonic() + 60
-    while (found := crawl_of(client, dag)).state != state and time.monotonic() < deadline:
+    while time.monotonic() < deadline:
+        if crawls_of(client, dag) and (found := crawl_of(client, dag)).state == state:
+            return found
         time.sleep(0.2)
-    assert found.state == state
-    return found
+    raise AssertionError(f"the crawl of {dag} is not {state}")
 
 
 def test_a_task_waits_in_the_triggerer_and_returns_the_outcome(airflow: Airflow, client: Client) -> None:
@@ -118,7 +123,9 @@ def test_a_task_waits_in_the_triggerer_and_returns_the_outcome(airflow: Airflow,
     found = crawl_of(client, "good")
     assert (found.state, found.exit_code, found.pages) == ("finished", 0, 13)
     assert "13 pages" in airflow.log("good", run)
-    value = airflow.ask("GET", f"/api/v2/dags/good/dagRuns/{run}/taskInstances/crawl/xcomEntries/return_value")
+    value = airflow.ask(
+        "GET", f"/api/v2/dags/good/dagRuns/{run}/taskInstances/crawl/xcomEntries/return_value"
+    )
     assert value["value"]["crawl"] == found.crawl
 
     began = client.status(found.crawl).started_at
@@ -161,12 +168,12 @@ def test_a_failure_worth_a_retry_is_retried_with_the_same_crawl(airflow: Airflow
     assert airflow.wait("down", run)["state"] == "failed"
     assert airflow.task("down", run)["try_number"] == 2
     assert "exit code 9" in airflow.log("down", run, number=2)
-    assert len([one for one in client.crawls() if one.crawl.startswith("down.crawl-")]) == 1
+    assert len(crawls_of(client, "down")) == 1
 
 
 def test_mark_failed_while_deferred_ends_the_crawl(airflow: Airflow, client: Client) -> None:
     run = airflow.run("long")
-    airflow.wait("long", run, "deferred")
+    airflow.wait_for_line("long", run, "waiting for the end of crawl")
     airflow.set_state("long", run, "failed")
     waited(client, "long", "cancelled")
 
@@ -175,7 +182,7 @@ def test_mark_failed_leaves_the_crawl_if_the_task_says_so_and_a_retry_finds_it(
     airflow: Airflow, client: Client
 ) -> None:
     run = airflow.run("left")
-    airflow.wait("left", run, "deferred")
+    airflow.wait_for_line("left", run, "waiting for the end of crawl")
     airflow.set_state("left", run, "failed")
     airflow.clear("left", run)
     airflow.wait("left", run, "deferred", number=2)
@@ -183,13 +190,15 @@ def test_mark_failed_leaves_the_crawl_if_the_task_says_so_and_a_retry_finds_it(
     assert found.state == "running"
     assert airflow.wait("left", run, number=2)["state"] == "success"
     assert "of an earlier try is running" in airflow.log("left", run, number=2)
-    assert len([one for one in client.crawls() if one.crawl.startswith("left.crawl-")]) == 1
+    assert len(crawls_of(client, "left")) == 1
 
 
 @pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGKILL])
-def test_a_restart_of_the_triggerer_leaves_the_crawl_alone(airflow: Airflow, client: Client, how: int) -> None:
+def test_a_restart_of_the_triggerer_leaves_the_crawl_alone(
+    airflow: Airflow, client: Client, how: int
+) -> None:
     run = airflow.run("long")
-    airflow.wait("long", run, "deferred")
+    airflow.wait_for_line("long", run, "waiting for the end of crawl")
     found = waited(client, "long", "running")
     airflow.end("triggerer", how)
     assert client.outcome(found.crawl).state == "running"
@@ -206,14 +215,14 @@ def test_a_killed_worker_is_retried_and_finds_the_crawl(airflow: Airflow, client
     assert airflow.wait("killed", run)["state"] == "success", airflow.log("killed", run, number=2)
     assert airflow.task("killed", run)["try_number"] == 2
     assert client.outcome(found.crawl).pages == 13
-    assert len([one for one in client.crawls() if one.crawl.startswith("killed.crawl-")]) == 1
+    assert len(crawls_of(client, "killed")) == 1
 
 
 def test_mapped_tasks_have_crawls_of_their_own(airflow: Airflow, client: Client) -> None:
     run = airflow.run("mapped")
     for index in (0, 1):
         assert airflow.wait("mapped", run, task=f"crawl/{index}")["state"] == "success"
-    assert len([one for one in client.crawls() if one.crawl.startswith("mapped.crawl-")]) == 2
+    assert len(crawls_of(client, "mapped")) == 2
 
 
 def test_a_sensor_waits_for_a_crawl_of_another_program(airflow: Airflow, client: Client, web: str) -> None:

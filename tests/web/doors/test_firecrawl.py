@@ -68,24 +68,31 @@ def test_options_of_a_crawl_have_the_meaning_of_the_service(firecrawl: Firecrawl
     assert firecrawl.crawl(web, limit=4, poll_interval=1).completed == 4
     assert firecrawl.crawl(web, max_discovery_depth=0, poll_interval=1).completed == 1
     below = firecrawl.crawl(f"{web}/1", poll_interval=1)
-    assert [one.metadata.source_url for one in below.data] == [f"{web}/1"], "only pages below the path"
-    whole = firecrawl.crawl(f"{web}/1", crawl_entire_domain=True, scrape_options={"formats": ["links"]}, poll_interval=1)
+    urls = sorted(one.metadata.source_url for one in below.data)
+    assert urls == [f"{web}/1", f"{web}/10", f"{web}/11"], "only paths that begin with the path of the URL"
+    some = firecrawl.crawl(f"{web}/1", include_paths=["1$"], poll_interval=1)
+    assert sorted(one.metadata.source_url for one in some.data) == [f"{web}/1", f"{web}/11"]
+    whole = firecrawl.crawl(
+        f"{web}/1", crawl_entire_domain=True, scrape_options={"formats": ["links"]}, poll_interval=1
+    )
     assert whole.completed == 12
     assert all(one.links and one.markdown is None for one in whole.data)
 
 
 def test_a_batch_fetches_the_given_pages(firecrawl: Firecrawl, web: str) -> None:
     urls = [f"{web}/{n}" for n in range(5)]
-    found = firecrawl.batch_scrape([*urls, "not a url"], formats=["markdown"], poll_interval=1)
+    found = firecrawl.batch_scrape([*urls, "http://[/"], formats=["markdown"], poll_interval=1)
     assert (found.status, found.completed, found.total) == ("completed", 5, 5)
     assert sorted(one.metadata.source_url for one in found.data) == urls
-    started = firecrawl.start_batch_scrape([*urls, "mailto:a@b.c"], ignore_invalid_urls=True)
-    assert started.invalid_urls == ["mailto:a@b.c"]
-    with pytest.raises(BadRequestError, match="mailto"):
-        firecrawl.start_batch_scrape([*urls, "mailto:a@b.c"], ignore_invalid_urls=False)
+    started = firecrawl.start_batch_scrape([*urls, "http://[/"], ignore_invalid_urls=True)
+    assert started.invalid_urls == ["http://[/"]
+    with pytest.raises(BadRequestError, match="is not an http"):
+        firecrawl.start_batch_scrape([*urls, "http://[/"], ignore_invalid_urls=False)
 
 
-def test_a_status_has_no_documents_while_the_crawl_runs(firecrawl: Firecrawl, server: Serving, web: str) -> None:
+def test_a_status_has_no_documents_while_the_crawl_runs(
+    firecrawl: Firecrawl, server: Serving, web: str
+) -> None:
     started = firecrawl.start_crawl(web, delay=1)
     running = server.ask("GET", f"/v2/crawl/{started.id}")
     assert running.json["status"] == "scraping"
@@ -126,7 +133,7 @@ def test_a_stopped_and_a_failed_page_are_reported(firecrawl: Firecrawl, server: 
     assert "can resume it" in (found.warning or "")
 
     lost = firecrawl.batch_scrape(["http://127.0.0.1:1/gone", f"{web}/1"], poll_interval=1)
-    errors = firecrawl.get_batch_scrape_errors(lost.id or batch_of(server))
+    errors = firecrawl.get_batch_scrape_errors(batch_of(server))
     assert [one.url for one in errors.errors] == ["http://127.0.0.1:1/gone"]
     assert errors.errors[0].error
     assert [one.metadata.source_url for one in lost.data] == [f"{web}/1"]
@@ -146,7 +153,9 @@ def test_a_failed_crawl_is_failed(server: Serving, firecrawl: Firecrawl) -> None
     assert client.outcome(crawl).exit_code == 9
 
 
-def test_the_same_request_starts_one_crawl_while_it_runs(firecrawl: Firecrawl, server: Serving, web: str) -> None:
+def test_the_same_request_starts_one_crawl_while_it_runs(
+    firecrawl: Firecrawl, server: Serving, web: str
+) -> None:
     first, second = (firecrawl.start_crawl(web, delay=1, limit=7) for _ in range(2))
     assert first.id == second.id
     firecrawl.cancel_crawl(first.id)
@@ -218,7 +227,9 @@ def test_tokens_permit_what_they_permit_in_the_api(tmp_path: Path, web: str) -> 
     made = {scope: token(tmp_path, "--scope", scope) for scope in SCOPES}
     red = token(tmp_path, "--scope", "run", "--prefix", "red-")
     with served_folder(tmp_path, "--token-file", "tokens.jsonl") as server:
-        reader, runner, other = (Firecrawl(api_key=one, api_url=server.url) for one in (made["read"], made["run"], red))
+        reader, runner, other = (
+            Firecrawl(api_key=one, api_url=server.url) for one in (made["read"], made["run"], red)
+        )
         with pytest.raises(FirecrawlError, match="Unauthorized"):
             Firecrawl(api_key="fc-wrong", api_url=server.url).start_crawl(web)
         with pytest.raises(FirecrawlError, match="needs the scope run"):
@@ -237,10 +248,18 @@ class Mcp:
     def __init__(self, url: str) -> None:
         env = {**os.environ, "FIRECRAWL_API_URL": url}
         self.process = subprocess.Popen(
-            ["node", str(MCP)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=env
+            ["node", str(MCP)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            env=env,
         )
         self._number = 0
-        about = {"protocolVersion": "2025-03-26", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}}
+        about = {
+            "protocolVersion": "2025-03-26",
+            "capabilities": {},
+            "clientInfo": {"name": "t", "version": "1"},
+        }
         self.call("initialize", about)
         self._send({"method": "notifications/initialized"})
 

@@ -46,7 +46,9 @@ def test_a_spider_runs_and_leaves_items_and_a_log(scrapyd: ScrapydAPI, server: S
 
 
 def test_settings_are_options_of_the_crawl(scrapyd: ScrapydAPI, server: Serving) -> None:
-    job = scrapyd.schedule("sites", "shop", settings={"CLOSESPIDER_PAGECOUNT": "3"}, jobid="three", priority="2")
+    job = scrapyd.schedule(
+        "sites", "shop", settings={"CLOSESPIDER_PAGECOUNT": "3"}, jobid="three", priority="2"
+    )
     assert job == "three"
     assert Client(server.url).wait(job, timeout=60).pages == 3
 

@@ -209,7 +209,7 @@ class FirecrawlDoor:
         value: dict[str, Any] = {
             "status": state,
             "completed": found.pages,
-            "total": found.pages + found.failed + found.dead + found.pending,
+            "total": found.pages + found.failed + found.dead + (0 if state == "completed" else found.pending),
             "creditsUsed": 0,
             "expiresAt": None,
             "next": None,

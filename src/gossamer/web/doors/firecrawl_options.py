@@ -28,6 +28,8 @@ REFUSED_FORMATS = {
     **dict.fromkeys(("json", "summary", "query", "question", "highlights"), _MODEL),
     **dict.fromkeys(("branding", "product", "menu", "audio", "video", "blocks", "pages"), _HOSTED),
 }
+_HOST = r"^[a-z]+://[^/?#]+"
+"""Matches a URL up to its path."""
 
 REFUSED_SCRAPE = {
     "headers": _SITE,
@@ -220,17 +222,16 @@ def crawl_fields(given: Mapping[str, Any]) -> dict[str, Any]:
         targets, scope = [f"sitemap:{site.scheme}://{site.netloc}/sitemap.xml"], "page"
     else:
         targets, scope = [options.url], _scope(options)
+    below = urlsplit(options.url).path if scope == "host" and not options.crawl_entire_domain else ""
+    whole = options.regex_on_full_url
+    include = [_pattern(one, whole, "includePaths", below) for one in options.include_paths]
     return {
         "targets": targets,
         "scope": scope,
         "limit": options.limit,
         "depth": options.max_discovery_depth,
-        "include": [
-            _pattern(one, options.regex_on_full_url, "includePaths") for one in options.include_paths
-        ],
-        "exclude": [
-            _pattern(one, options.regex_on_full_url, "excludePaths") for one in options.exclude_paths
-        ],
+        "include": include or ([] if below in ("", "/") else [_HOST + re.escape(below)]),
+        "exclude": [_pattern(one, whole, "excludePaths") for one in options.exclude_paths],
         "sitemaps": options.sitemap == "include",
         "delay": options.delay,
         "concurrency": options.max_concurrency,
@@ -255,24 +256,24 @@ def page_fields(given: Mapping[str, Any], where: str = "") -> dict[str, Any]:
 def _scope(options: CrawlOptions) -> str:
     if options.allow_external_links:
         return "any"
-    if options.allow_subdomains:
-        return "domain"
-    return "host" if options.crawl_entire_domain else "prefix"
+    return "domain" if options.allow_subdomains else "host"
 
 
-def _pattern(text: str, on_full_url: bool, name: str) -> str:
-    """Returns a pattern for URLs that does what a pattern for paths does. Raises InvalidField if `^` or `$` stand
-    elsewhere than at the ends, because they would then mean the ends of the URL."""
-    if on_full_url:
+def _pattern(text: str, on_full_url: bool, name: str, below: str = "") -> str:
+    """Returns a pattern for URLs that does what a pattern for paths does, for paths that begin with `below`. Raises
+    InvalidField if `^` or `$` stand elsewhere than at the ends, because they would then mean the ends of the URL."""
+    if on_full_url and below in ("", "/"):
         return text
     starts = text.startswith("^")
     ends = text.endswith("$") and not text.endswith(r"\$")
     middle = text[1 if starts else 0 : -1 if ends else None]
     if re.search(r"(?<!\\)(?<!\[)[\^$]", middle) or ((starts or ends) and "|" in middle):
+        advice = "" if on_full_url else "; set regexOnFullURL for patterns of whole URLs"
         raise InvalidField(
-            f"{name}: {text[:100]!r}: ^ and $ stand only at the ends of a pattern without |; set regexOnFullURL for "
-            "patterns of whole URLs",
+            f"{name}: {text[:100]!r}: ^ and $ stand only at the ends of a pattern without |{advice}",
             f"/{name}",
         )
-    before = r"^[a-z]+://[^/?#]+" + ("" if starts else r"[^?#]*?")
-    return f"{before}(?:{middle})" + (r"(?:[?#]|$)" if ends else "")
+    path = "" if below in ("", "/") else f"(?={re.escape(below)})"
+    if on_full_url:
+        return f"^(?={_HOST[1:]}{path}){'' if starts else '.*?'}(?:{middle}){'$' if ends else ''}"
+    return f"{_HOST}{path}{'' if starts else '[^?#]*?'}(?:{middle}){'(?:[?#]|$)' if ends else ''}"
