@@ -30,6 +30,8 @@ server  gcs-1.56.1      $servers/gcs-1.56.1/ready      whole pages to Google Clo
 server  prometheus-3    $servers/prometheus-3/ready    metrics and alerts with Prometheus and Alertmanager
 server  grafana-types-13 $servers/grafana-types-13/ready dashboards against Grafana's types
 server  hdfs-3.4.1      $servers/hdfs-3.4.1/ready      whole pages to HDFS
+server  firecrawl-mcp-3.22.2 $servers/firecrawl-mcp-3.22.2/ready  the door of Firecrawl, by the tools of an agent
+server  airflow-3.3.2  $servers/airflow-3.3.2/ready    crawls as tasks of Airflow
 server  front-ends-1    $servers/front-ends-1/ready    shops of React Router, Vue Router, Angular and SvelteKit in the browser
 site    python3-doc    .sites/python3-doc/html     exactness on Python's documentation
 site    postgresql-doc .sites/postgresql-doc/html  exactness on PostgreSQL's documentation
@@ -99,6 +101,11 @@ bring() {
             { [ -e /usr/share/prometheus ] || ln -s "$folder/usr/share/prometheus" /usr/share/prometheus; }
         ;;
     grafana-types-*) npm install --silent --no-audit --no-fund --prefix "$folder.new" typescript@5 "@grafana/schema@${1##*-}" ;;
+    firecrawl-mcp-*) npm install --silent --no-audit --no-fund --ignore-scripts --prefix "$folder.new" "firecrawl-mcp@${1##*-}" ;;
+    airflow-*)
+        "$root/.venv/bin/python" -m venv --without-pip "$folder.new" &&
+            PYTHONPATH=$root/deploy "$root/.venv/bin/python" "$root/tests/airflow/install.py" "$folder.new"
+        ;;
     front-ends-*) sh "$root/tests/support/front_ends/build.sh" "$folder.new" ;;
     ferretdb-*)
         mkdir "$folder.new/build"

@@ -74,7 +74,7 @@ class GossamerTrigger(BaseTrigger):
                 yield TriggerEvent({"crawl": self.crawl, "error": str(error)})
                 return
             else:
-                if outcome.state in ENDED:
+                if outcome.exit_code is not None:
                     yield TriggerEvent({"crawl": self.crawl, "state": outcome.state})
                     return
             await asyncio.sleep(self.poll_interval)
@@ -102,13 +102,13 @@ class _CrawlTask(BaseOperator):
         """Waits for the end of a crawl: in the triggerer, or in this process. A crawl that has ended is not waited for."""
         client = self._client()
         outcome = client.outcome(crawl)
-        if outcome.state not in ENDED and self.deferrable:
+        if outcome.exit_code is None and self.deferrable:
             self.defer(
                 trigger=GossamerTrigger(self.conn_id, crawl, when_killed, self.poll_interval),
                 method_name="execute_complete",
                 timeout=self.execution_timeout,
             )
-        while outcome.state not in ENDED:
+        while outcome.exit_code is None:
             outcome = client.outcome(crawl, wait=30)
         return self._concluded(outcome)
 
@@ -181,10 +181,10 @@ class GossamerCrawlOperator(_CrawlTask):
             known: CrawlOutcome | None = client.outcome(name)
         except UnknownCrawl:
             known = None
-        if known is not None and (known.state not in ENDED or known.exit_code == 0):
+        if known is not None and known.exit_code in (None, 0):
             self.log.info("crawl %s of an earlier try is %s", name, known.state)
         else:
-            if known is not None and known.state not in ("stopped", "failed"):
+            if known is not None and known.state in ENDED and known.state not in ("stopped", "failed"):
                 options["fresh"] = True  # such a crawl has no queue that could be continued
             client.start(*self.targets, sites=self.sites, name=name, **options)
             self.log.info("crawl %s has begun", name)
@@ -231,5 +231,5 @@ def _client(connection: Any) -> Client:
 
 def _end(client: Client, crawl: str, how: WhenKilled) -> None:
     """Ends or pauses a crawl that has not ended."""
-    if client.outcome(crawl).state not in ENDED:
+    if client.outcome(crawl).exit_code is None:
         {"cancel": client.cancel, "stop": client.stop, "pause": client.pause}[how](crawl)

@@ -15,10 +15,10 @@ from pathlib import Path
 from typing import Any
 
 from cli.command_line import SRC
-from house.tree import ROOT
 
-ENVIRONMENT = Path(os.environ.get("AIRFLOW_ENVIRONMENT", ROOT / ".airflow"))
-"""The virtual environment with Airflow and gossamer, which `tests/airflow/install.sh` makes."""
+CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "gossamer-servers"
+ENVIRONMENT = CACHE / "airflow-3.3.2"
+"""The virtual environment with Airflow, which `deploy/needs.sh` makes."""
 PYTHON = str(ENVIRONMENT / "bin" / "python")
 END_STATES = ("success", "failed", "skipped", "upstream_failed", "removed")
 TIMEOUT_S = 240.0
@@ -137,7 +137,8 @@ class Airflow:
         raise AssertionError(f"the task is still {found['state']}: see {self.folder}")
 
     def wait_for_line(self, dag: str, run: str, line: str, number: int = 1) -> None:
-        """Waits until the log of a task's try has a line."""
+        """Waits until the log of a task's try, which is deferred, has a line."""
+        self.wait(dag, run, "deferred", number=number)
         deadline = time.monotonic() + TIMEOUT_S
         while line not in self.log(dag, run, number=number):
             assert time.monotonic() < deadline, f"no line {line!r}: see {self.folder}"

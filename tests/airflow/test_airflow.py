@@ -19,8 +19,8 @@ from operations.service_process import Serving, served_folder
 from support.answers import answering
 
 pytestmark = pytest.mark.skipif(
-    not (ENVIRONMENT / "bin" / "airflow").exists(),
-    reason="Airflow is not here: sh tests/airflow/install.sh makes its environment",
+    not (ENVIRONMENT / "ready").exists(),
+    reason="Airflow is not here: ./test gets it from PyPI",
 )
 
 DAGS = """

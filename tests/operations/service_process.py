@@ -46,11 +46,11 @@ class Answer(NamedTuple):
 class Serving:
     """A process of `gossamer serve`."""
 
-    def __init__(self, folder: Path, *words: str) -> None:
+    def __init__(self, folder: Path, *words: str, port: int = 0) -> None:
         self.folder = folder
         env = {name: value for name, value in os.environ.items() if not name.startswith("GOSSAMER_")}
         env["PYTHONPATH"] = os.pathsep.join([str(SRC), env.get("PYTHONPATH", "")])
-        command = [sys.executable, "-m", "gossamer", "serve", "--port", "0", *words]
+        command = [sys.executable, "-m", "gossamer", "serve", "--port", str(port), *words]
         self.process = subprocess.Popen(command, cwd=folder, env=env, stderr=subprocess.PIPE, text=True)
         assert self.process.stderr is not None
         self.said = ""

@@ -15,7 +15,8 @@ from gossamer.app.steering import change_priority, steer
 from gossamer.app.stored_setup import load_setup
 from gossamer.app.targets import target_kind
 from gossamer.app.url_adding import REFUSING, AddOptions, add_urls, check_options
-from gossamer.errors import ConfigError, CrawlEnded, InUse, InvalidField, UsageError
+from gossamer.errors import ConfigError, CrawlEnded, CrawlFailed, InUse, InvalidField, UsageError
+from gossamer.frontier.crawl_lock import is_running
 from gossamer.frontier.crawls import ENDED
 from gossamer.frontier.summary import summary
 from gossamer.model.exit_codes import exit_meaning
@@ -64,8 +65,14 @@ async def crawl_outcome(context: OperationContext, given: inputs.ShowCrawl) -> r
     await wait_for_end(context, given.crawl, given.wait)
     end = await summary(context.store, given.crawl)
     fields = {name: getattr(end, name) for name in results.COUNTS_OF_OUTCOME}
-    if end.state not in ENDED:
+    if end.state not in ENDED and is_running(record, context.settings.data):
         return results.CrawlOutcome(**fields, exit_code=None, meaning=None, error=None)
+    if end.state not in ENDED:
+        code, said = (
+            CrawlFailed.exit_code,
+            f"the process of the crawl died: start {record.name} again to continue it",
+        )
+        return results.CrawlOutcome(**fields, exit_code=code, meaning=exit_meaning(code), error=said)
     try:
         job = (await load_setup(context.store, record, context.settings)).job
     except UsageError:  # the crawl was started by an earlier version

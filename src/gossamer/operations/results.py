@@ -39,7 +39,8 @@ class CrawlStatus(CrawlEntry, kw_only=True):
 
 
 class CrawlOutcome(Struct, kw_only=True):
-    """How a crawl ended. `exit_code`, `meaning` and `error` are null while the crawl runs."""
+    """How a crawl ended. `exit_code`, `meaning` and `error` are null while the crawl runs. If the process of the crawl
+    died, the exit code is 9, although the state is not that of an end."""
 
     crawl: str
     state: str

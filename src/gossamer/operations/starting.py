@@ -95,9 +95,11 @@ async def _is_started(context: OperationContext, name: str, targets: list[str]) 
     record = await context.crawls.get(name)
     if record is None or (record.state in ENDED and not (context.key and _is_derived(context, name))):
         return False
+    if not (record.state in ENDED or is_running(record, context.settings.data)):
+        return False  # its process died, and the new one continues the crawl
     if context.key and record.spec.targets == targets:
         return True
-    if not is_running(record, context.settings.data):
+    if record.state in ENDED:
         return False
     raise InUse(f"crawl {name} is {record.state}: add URLs to it, wait for its end, or give another name")
 

@@ -17,6 +17,7 @@ from starlette.responses import Response
 from gossamer import url as urls
 from gossamer.config.value_texts import format_time
 from gossamer.errors import InvalidField
+from gossamer.frontier.crawl_lock import is_running
 from gossamer.frontier.crawls import ENDED
 from gossamer.operations.context import Caller, OperationContext
 from gossamer.operations.problems import RequestProblem
@@ -189,12 +190,15 @@ class FirecrawlDoor:
 
         async def begin() -> str:
             name, number, context = start, 1, await self._context(caller)
-            if given_key and await context.crawls.get(name) is not None:
-                return name
-            while await _has_ended(context, name):
+            while (
+                (record := await context.crawls.get(name)) is not None
+                and record.state in ENDED
+                and not given_key
+            ):
                 number += 1
                 name = f"{start}-{number}"
-            await self._run("crawl_start", {**fields, "name": name}, caller, key=given_key or name)
+            if record is None or not (record.state in ENDED or is_running(record, context.settings.data)):
+                await self._run("crawl_start", {**fields, "name": name}, caller)
             return name
 
         return _started(request, what, await self._repeated.alone(start, begin), invalid)
@@ -205,7 +209,9 @@ class FirecrawlDoor:
     async def _status(self, request: Request, caller: Caller, crawl: str, given: dict[str, str]) -> Response:
         refuse_unknown(given, ("limit", "cursor"), {"skip": "follow next"}, "Firecrawl")
         found: CrawlStatus = (await self._run("crawl_show", {"crawl": crawl}, caller))[0]
-        state = STATES.get(found.state, "scraping")
+        context = await self._context(caller)
+        died = not await _is_working(context, crawl) and found.state not in ENDED
+        state = "failed" if died else STATES.get(found.state, "scraping")
         value: dict[str, Any] = {
             "status": state,
             "completed": found.pages,
@@ -218,7 +224,8 @@ class FirecrawlDoor:
         if note := _note(found):
             value["warning"] = note
         if state == "failed":
-            value["error"] = found.reason or "the crawl failed"
+            lost = "the process of the crawl died: the same request continues it"
+            value["error"] = lost if died else found.reason or "the crawl failed"
         if state != "scraping" or "cursor" in given:
             documents, after = await self._documents(caller, crawl, given)
             value["data"] = documents
@@ -285,9 +292,8 @@ class FirecrawlDoor:
         return _success(status="cancelled")
 
 
-async def _has_ended(context: OperationContext, name: str) -> bool:
-    record = await context.crawls.get(name)
-    return record is not None and record.state in ENDED
+async def _is_working(context: OperationContext, crawl: str) -> bool:
+    return is_running(await context.need(crawl), context.settings.data)
 
 
 def _text(value: Any, name: str) -> str:

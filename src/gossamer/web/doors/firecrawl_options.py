@@ -223,6 +223,7 @@ def crawl_fields(given: Mapping[str, Any]) -> dict[str, Any]:
     else:
         targets, scope = [options.url], _scope(options)
     below = urlsplit(options.url).path if scope == "host" and not options.crawl_entire_domain else ""
+    below = below.rstrip("/") and below
     whole = options.regex_on_full_url
     include = [_pattern(one, whole, "includePaths", below) for one in options.include_paths]
     return {
@@ -230,7 +231,7 @@ def crawl_fields(given: Mapping[str, Any]) -> dict[str, Any]:
         "scope": scope,
         "limit": options.limit,
         "depth": options.max_discovery_depth,
-        "include": include or ([] if below in ("", "/") else [_HOST + re.escape(below)]),
+        "include": include or ([_HOST + re.escape(below)] if below else []),
         "exclude": [_pattern(one, whole, "excludePaths") for one in options.exclude_paths],
         "sitemaps": options.sitemap == "include",
         "delay": options.delay,
@@ -262,7 +263,7 @@ def _scope(options: CrawlOptions) -> str:
 def _pattern(text: str, on_full_url: bool, name: str, below: str = "") -> str:
     """Returns a pattern for URLs that does what a pattern for paths does, for paths that begin with `below`. Raises
     InvalidField if `^` or `$` stand elsewhere than at the ends, because they would then mean the ends of the URL."""
-    if on_full_url and below in ("", "/"):
+    if on_full_url and not below:
         return text
     starts = text.startswith("^")
     ends = text.endswith("$") and not text.endswith(r"\$")
@@ -273,7 +274,7 @@ def _pattern(text: str, on_full_url: bool, name: str, below: str = "") -> str:
             f"{name}: {text[:100]!r}: ^ and $ stand only at the ends of a pattern without |{advice}",
             f"/{name}",
         )
-    path = "" if below in ("", "/") else f"(?={re.escape(below)})"
+    path = f"(?={re.escape(below or '/')})"  # a pattern must not match within the host
     if on_full_url:
         return f"^(?={_HOST[1:]}{path}){'' if starts else '.*?'}(?:{middle}){'$' if ends else ''}"
     return f"{_HOST}{path}{'' if starts else '[^?#]*?'}(?:{middle}){'(?:[?#]|$)' if ends else ''}"

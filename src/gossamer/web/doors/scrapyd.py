@@ -17,6 +17,7 @@ from starlette.responses import Response, StreamingResponse
 
 from gossamer.config.value_parsers import nearest
 from gossamer.errors import InvalidField
+from gossamer.frontier.crawl_lock import is_running
 from gossamer.frontier.crawls import ENDED, Record
 from gossamer.operations import inputs
 from gossamer.operations.context import Caller, OperationContext
@@ -140,7 +141,7 @@ class ScrapydDoor:
             )
         job = _one(fields, "job")
         record = await self._job(context, job)
-        if record is None or record.state in ENDED:
+        if record is None or not is_running(record, context.settings.data):
             return {"prevstate": None}
         await self._run("crawl_cancel", {"crawl": job}, caller)
         return {"prevstate": "running"}
@@ -179,7 +180,7 @@ class ScrapydDoor:
             raise RequestProblem(
                 "unknown-crawl", f"no job is named {job!r}{nearest(job, await context.names())}"
             )
-        return {"currstate": "finished" if record.state in ENDED else "running"}
+        return {"currstate": "running" if is_running(record, context.settings.data) else "finished"}
 
     async def _daemon(self, caller: Caller, fields: dict[str, list[str]]) -> dict[str, Any]:
         running, ended = await self._known(await self._context(caller))
@@ -190,7 +191,7 @@ class ScrapydDoor:
         context = await self._context(caller)
         self._check_project(context, {"project": [project]})
         record = await self._job(context, job)
-        if record is None or self._spider_of(context, record) != spider:
+        if record is None or _spider_of(record, _spiders(context)) != spider:
             raise RequestProblem("unknown-crawl", f"no job of {spider!r} is named {job!r}")
         if what == "items":
             items = answers.ndjson(row_stream(context, inputs.ListItems(crawl=job)))
@@ -220,25 +221,18 @@ class ScrapydDoor:
     async def _known(self, context: OperationContext) -> tuple[list[Record], list[Record]]:
         """Returns the running jobs and the ended ones."""
         found = [await context.crawls.get(name) for name in await context.names()]
-        jobs = [one for one in found if one is not None and self._spider_of(context, one) is not None]
-        ended = [one for one in jobs if one.state in ENDED]
-        return [one for one in jobs if one.state not in ENDED], ended
+        spiders = _spiders(context)
+        jobs = [one for one in found if one is not None and _spider_of(one, spiders) is not None]
+        working = [one for one in jobs if is_running(one, context.settings.data)]
+        return working, [one for one in jobs if one not in working]
 
     async def _job(self, context: OperationContext, name: str) -> Record | None:
         record = await context.crawls.get(name) if context.caller.sees(name) else None
-        return record if record is not None and self._spider_of(context, record) is not None else None
-
-    def _spider_of(self, context: OperationContext, record: Record) -> str | None:
-        """Returns the name of the site file of a job, or None if the crawl is not of one site file of this server."""
-        targets = record.spec.targets
-        for name in context.site_names() if len(targets) == 1 else ():
-            if targets[0] == context.site_file(name, "/spider"):
-                return name
-        return None
+        return record if record is not None and _spider_of(record, _spiders(context)) is not None else None
 
     def _entry(self, context: OperationContext, record: Record) -> dict[str, Any]:
         assert context.sites is not None
-        spider = self._spider_of(context, record)
+        spider = _spider_of(record, _spiders(context))
         place = f"{context.sites.name}/{spider}/{record.name}"
         entry = {
             "id": record.name,
@@ -251,6 +245,17 @@ class ScrapydDoor:
         if record.ended_at is not None and record.state in ENDED:
             entry["end_time"] = _time(record.ended_at)
         return entry
+
+
+def _spiders(context: OperationContext) -> dict[str, str]:
+    """Returns the names of the site files by their paths."""
+    return {context.site_file(name, "/spider"): name for name in context.site_names()}
+
+
+def _spider_of(record: Record, spiders: Mapping[str, str]) -> str | None:
+    """Returns the name of the site file of a job, or None if the crawl is not of one site file of this server."""
+    targets = record.spec.targets
+    return spiders.get(targets[0]) if len(targets) == 1 else None
 
 
 def _token(request: Request) -> str:
