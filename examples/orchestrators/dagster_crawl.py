@@ -26,11 +26,15 @@ def crawl(context: dagster.OpExecutionContext) -> dict:
         client.cancel(name)
         raise
     outcome = client.outcome(name)
-    counts = {name: getattr(outcome, name) for name in ("crawl", "state", "pages", "items", "dead", "pending")}
+    counts = {
+        name: getattr(outcome, name) for name in ("crawl", "state", "pages", "items", "dead", "pending")
+    }
     context.log.info(f"{counts}")
     if outcome.exit_code:
         said = f"exit code {outcome.exit_code}, {outcome.meaning}: {outcome.error or outcome.reason}"
-        raise dagster.Failure(said, metadata=counts, allow_retries=outcome.exit_code not in (2, 3, 4, 5, 30, 31))
+        raise dagster.Failure(
+            said, metadata=counts, allow_retries=outcome.exit_code not in (2, 3, 4, 5, 30, 31)
+        )
     context.add_output_metadata(counts)
     return counts
 

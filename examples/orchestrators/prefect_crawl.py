@@ -39,7 +39,9 @@ def crawl(target: str) -> dict[str, Any]:
         client.start(target, name=name, limit=100)
     client.wait(name)
     outcome = client.outcome(name)
-    counts = {name: getattr(outcome, name) for name in ("crawl", "state", "pages", "items", "dead", "pending")}
+    counts = {
+        name: getattr(outcome, name) for name in ("crawl", "state", "pages", "items", "dead", "pending")
+    }
     get_run_logger().info("%s", counts)
     if outcome.exit_code:
         said = f"exit code {outcome.exit_code}, {outcome.meaning}: {outcome.error or outcome.reason}"

@@ -50,6 +50,7 @@ class Airflow:
             "AIRFLOW__CORE__EXECUTION_API_SERVER_URL": f"{base}/execution/",
             "AIRFLOW__CORE__SIMPLE_AUTH_MANAGER_ALL_ADMINS": "True",
             "AIRFLOW__CORE__PARALLELISM": "4",
+            "AIRFLOW__WORKERS__EXECUTION_API_TIMEOUT": "120",  # a busy machine is slow at first
             "AIRFLOW__API__PORT": str(self.port),
             "AIRFLOW__API__BASE_URL": base,
             "AIRFLOW__API__WORKERS": "1",

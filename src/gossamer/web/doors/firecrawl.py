@@ -251,7 +251,7 @@ class FirecrawlDoor:
         return [_document(row) for row in rows.items if row.get("status") is not None], rows.next
 
     async def _errors(self, request: Request, caller: Caller, crawl: str, given: dict[str, str]) -> Response:
-        """Lists the pages that a crawl gave up, and those that robots.txt disallows."""
+        """Lists the pages that a crawl gave up, and counts those that robots.txt disallows."""
         refuse_unknown(given, ("limit", "cursor"), {}, "Firecrawl")
         limit = _number(given.get("limit"), MAX_ERRORS)
         fields: dict[str, Any] = {"crawl": crawl, "limit": limit}
@@ -268,7 +268,9 @@ class FirecrawlDoor:
             }
             for one in letters.items
         ]
-        value: dict[str, Any] = {"errors": errors, "robotsBlocked": []}
+        found: CrawlStatus = (await self._run("crawl_show", {"crawl": crawl}, caller))[0]
+        disallowed = found.skipped.get("robots", 0)  # gossamer counts these pages, and does not list them
+        value: dict[str, Any] = {"errors": errors, "robotsBlocked": [], "robotsBlockedCount": disallowed}
         if letters.next is not None:
             query = urlencode({**given, "cursor": letters.next})
             value["next"] = f"{_base(request)}{request.url.path}?{query}"
