@@ -104,7 +104,7 @@ bring() {
     firecrawl-mcp-*) npm install --silent --no-audit --no-fund --ignore-scripts --prefix "$folder.new" "firecrawl-mcp@${1##*-}" ;;
     airflow-*)
         "$root/.venv/bin/python" -m venv --without-pip "$folder.new" &&
-            PYTHONPATH=$root/deploy "$root/.venv/bin/python" "$root/tests/airflow/install.py" "$folder.new"
+            PYTHONPATH=$root/deploy "$root/.venv/bin/python" "$root/tests/airflow/install.py" "$folder.new" "${1##*-}"
         ;;
     front-ends-*) sh "$root/tests/support/front_ends/build.sh" "$folder.new" ;;
     ferretdb-*)

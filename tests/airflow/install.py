@@ -1,4 +1,4 @@
-"""Installs Airflow and what gossamer needs into the virtual environment that the argument names. `deploy/needs.sh` runs
+"""Installs Airflow and what gossamer needs into a virtual environment: `install.py FOLDER VERSION`. `deploy/needs.sh` runs
 it. gossamer itself is not installed: tests put its source on the path."""
 
 from __future__ import annotations
@@ -22,8 +22,9 @@ def main() -> int:
         wheel = wheel or environment.debian_wheel(Path(scratch))
         if wheel is None:
             return 4
-        words = ["install", "--quiet", "--disable-pip-version-check", "--constraint"]
-        words += [str(ROOT / "tests" / "airflow" / "constraints.txt"), "apache-airflow", *needed]
+        words = ["install", "--quiet", "--disable-pip-version-check", f"apache-airflow=={sys.argv[2]}", *needed]
+        if sys.version_info[:2] == (3, 11):  # other versions of Python need other versions of some packages
+            words += ["--constraint", str(ROOT / "tests" / "airflow" / "constraints.txt")]
         return subprocess.call([f"{sys.argv[1]}/bin/python", f"{wheel}/pip", *words])
 
 

@@ -38,7 +38,7 @@ for name, options, given in [
     ("left", {"delay": 2}, {"when_killed": "leave"}),
     ("killed", {"delay": 2}, {"deferrable": False, "retries": 1, "retry_delay": timedelta(seconds=1)}),
     ("down", {}, {"targets": ["http://127.0.0.1:1/"], "retries": 1, "retry_delay": timedelta(seconds=1)}),
-    ("shrinking", {}, {"targets": ["SHRINKING/"], "retries": 1}),
+    ("shrinking", {}, {"targets": ["SHRINKING/"], "retries": 1, "retry_delay": timedelta(seconds=1)}),
 ]:
     with DAG(name, schedule=None, max_active_runs=4) as dag:
         given = {"targets": [WEB], **given}
