@@ -22,7 +22,13 @@ def main() -> int:
         wheel = wheel or environment.debian_wheel(Path(scratch))
         if wheel is None:
             return 4
-        words = ["install", "--quiet", "--disable-pip-version-check", f"apache-airflow=={sys.argv[2]}", *needed]
+        words = [
+            "install",
+            "--quiet",
+            "--disable-pip-version-check",
+            f"apache-airflow=={sys.argv[2]}",
+            *needed,
+        ]
         if sys.version_info[:2] == (3, 11):  # other versions of Python need other versions of some packages
             words += ["--constraint", str(ROOT / "tests" / "airflow" / "constraints.txt")]
         return subprocess.call([f"{sys.argv[1]}/bin/python", f"{wheel}/pip", *words])

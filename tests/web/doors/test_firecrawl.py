@@ -18,6 +18,7 @@ from gossamer.url.patterns import compile_
 from gossamer.web.doors import firecrawl_options as known
 from operations.service_process import Serving, served_folder
 from operations.test_access import token
+from support.fleet_workers import until
 from web.doors.mcp import SCRIPT, Mcp
 
 
@@ -89,6 +90,7 @@ def test_a_status_has_no_documents_while_the_crawl_runs(
     firecrawl: Firecrawl, server: Serving, web: str
 ) -> None:
     started = firecrawl.start_crawl(web, delay=1)
+    until("two pages are stored", lambda: len(list(Client(server.url).pages(started.id))) >= 2)
     running = server.ask("GET", f"/v2/crawl/{started.id}")
     assert running.json["status"] == "scraping"
     assert (running.json["data"], running.json["next"]) == ([], None)

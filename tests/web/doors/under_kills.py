@@ -3,6 +3,7 @@ it."""
 
 from __future__ import annotations
 
+import contextlib
 import http.client
 import json
 import random
@@ -47,6 +48,10 @@ def tree_of(pages: int) -> type[BaseHTTPRequestHandler]:
 
     class Tree(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
+
+        def handle(self) -> None:
+            with contextlib.suppress(ConnectionError):  # a killed worker
+                super().handle()
 
         def do_GET(self) -> None:
             number = self.path.removeprefix("/")
