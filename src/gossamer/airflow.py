@@ -33,11 +33,8 @@ WhenKilled = Literal["cancel", "stop", "pause", "leave"]
 
 
 def crawl_of_task(dag: str, run: str, task: str, index: int = -1) -> str:
-    """Returns the name of a task's crawl. A retry has the same name, so it finds the crawl of the try before.
-
-    >>> crawl_of_task("shop", "manual__1", "crawl")
-    'shop.crawl-6ba2dd4c314a'
-    """
+    """Returns the name of a task's crawl, such as `shop.crawl-6ba2dd4c314a` for the task `crawl` of the DAG `shop`. A retry
+    has the same name, so it finds the crawl of the try before."""
     mark = hashlib.sha256("\n".join([dag, run, task, str(index)]).encode()).hexdigest()[:12]
     words = re.sub(r"[^A-Za-z0-9._-]", "-", f"{dag}.{task}").lstrip("._-") or "airflow"
     return f"{words[: MAX_NAME_CHARS - 13]}-{mark}"

@@ -78,10 +78,13 @@ def _error_of(job: Job, summary: Summary) -> GossamerError | None:
     reason = summary.reason or ""
     if summary.state == "stopped" and reason.startswith("gate "):
         return GateNotMet(f"the crawl was stopped: {reason}")
-    if summary.state in STOPPED:
+    no_proxy = reason.startswith(
+        "no proxy left"
+    )  # a crawl of one machine is then stopped, one of a fleet has failed
+    if summary.state in STOPPED and not no_proxy:
         return None
-    if summary.state == "failed":
-        kind = NoProxyLeft if reason.startswith("no proxy left") else CrawlFailed
+    if summary.state in ("failed", *STOPPED):
+        kind = NoProxyLeft if no_proxy else CrawlFailed
         return kind(f"the crawl failed: {reason}")
     if bad := missed_gates(job, summary):
         return GateNotMet(f"the gate is not met: {'; '.join(bad)}")

@@ -52,7 +52,7 @@ def test_a_crawl_returns_all_pages(firecrawl: Firecrawl, web: str) -> None:
     assert (found.status, found.completed, found.total) == ("completed", 13, 13)
     urls = sorted(one.metadata.source_url for one in found.data)
     assert urls == sorted([f"{web}/", *(f"{web}/{n}" for n in range(12))])
-    assert all(one.markdown and one.links is None for one in found.data)
+    assert all(f"[x]({web}/0)" in one.markdown and one.links is None for one in found.data)
 
 
 def test_options_of_a_crawl_have_the_meaning_of_the_service(firecrawl: Firecrawl, web: str) -> None:

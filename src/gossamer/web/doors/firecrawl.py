@@ -15,13 +15,14 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from gossamer import url as urls
+from gossamer.app.outcome import STOPPED_CODE
 from gossamer.config.value_texts import format_time
 from gossamer.errors import InvalidField
 from gossamer.frontier.crawl_lock import is_running
 from gossamer.frontier.crawls import ENDED
 from gossamer.operations.context import Caller, OperationContext
 from gossamer.operations.problems import RequestProblem
-from gossamer.operations.results import CrawlStatus, LetterPage, RowPage, ScrapedPage
+from gossamer.operations.results import CrawlOutcome, CrawlStatus, LetterPage, RowPage, ScrapedPage
 from gossamer.web import answers
 from gossamer.web.access import CallerCheck
 from gossamer.web.doors import firecrawl_options as options_of
@@ -122,8 +123,10 @@ class FirecrawlDoor:
         return _success(data=document)
 
     async def _map(self, caller: Caller, given: dict[str, Any]) -> Response:
-        refuse_unknown(given, options_of.names_of(options_of.MapOptions), options_of.REFUSED_MAP, "Firecrawl")
-        options = converted(given, options_of.MapOptions)
+        refuse_unknown(
+            given, options_of.names_of(options_of.FirecrawlMap), options_of.REFUSED_MAP, "Firecrawl"
+        )
+        options = converted(given, options_of.FirecrawlMap)
         fields = {
             "url": options.url,
             "scope": "domain" if options.include_subdomains else "host",
@@ -154,14 +157,14 @@ class FirecrawlDoor:
             ) from None
 
     async def _batch(self, request: Request, caller: Caller, given: dict[str, Any]) -> Response:
-        own = options_of.names_of(options_of.BatchOptions)
+        own = options_of.names_of(options_of.FirecrawlBatch)
         of_pages = {name: value for name, value in given.items() if name not in own}
         webhook = {"webhook": options_of.REFUSED_CRAWL["webhook"]}
         refuse_unknown(
             {name: value for name, value in given.items() if name == "webhook"}, own, webhook, "Firecrawl"
         )
         of_pages.pop("webhook", None)
-        options = converted({name: given[name] for name in own if name in given}, options_of.BatchOptions)
+        options = converted({name: given[name] for name in own if name in given}, options_of.FirecrawlBatch)
         fields = options_of.page_fields(of_pages)
         good = [one for one in options.urls if (urls.parse(one) or "").startswith(urls.WEB)]
         bad = [one for one in options.urls if one not in set(good)]
@@ -209,9 +212,10 @@ class FirecrawlDoor:
     async def _status(self, request: Request, caller: Caller, crawl: str, given: dict[str, str]) -> Response:
         refuse_unknown(given, ("limit", "cursor"), {"skip": "follow next"}, "Firecrawl")
         found: CrawlStatus = (await self._run("crawl_show", {"crawl": crawl}, caller))[0]
-        context = await self._context(caller)
-        died = not await _is_working(context, crawl) and found.state not in ENDED
-        state = "failed" if died else STATES.get(found.state, "scraping")
+        outcome: CrawlOutcome = (await self._run("crawl_outcome", {"crawl": crawl}, caller))[0]
+        state = STATES.get(outcome.state, "scraping")
+        if state != "completed" and outcome.exit_code not in (None, 0, STOPPED_CODE):
+            state = "failed"
         value: dict[str, Any] = {
             "status": state,
             "completed": found.pages,
@@ -224,8 +228,7 @@ class FirecrawlDoor:
         if note := _note(found):
             value["warning"] = note
         if state == "failed":
-            lost = "the process of the crawl died: the same request continues it"
-            value["error"] = lost if died else found.reason or "the crawl failed"
+            value["error"] = outcome.error or outcome.reason or "the crawl failed"
         if state != "scraping" or "cursor" in given:
             documents, after = await self._documents(caller, crawl, given)
             value["data"] = documents
@@ -292,10 +295,6 @@ class FirecrawlDoor:
             raise RequestProblem("in-use", f"crawl {crawl} has already ended")
         await self._run("crawl_cancel", {"crawl": crawl}, caller)
         return _success(status="cancelled")
-
-
-async def _is_working(context: OperationContext, crawl: str) -> bool:
-    return is_running(await context.need(crawl), context.settings.data)
 
 
 def _text(value: Any, name: str) -> str:

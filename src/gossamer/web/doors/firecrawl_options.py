@@ -87,7 +87,7 @@ REFUSED_PATHS = {
 """Addresses below `/v2/` that only the hosted service answers, each with the reason."""
 
 
-class ScrapeOptions(Struct, rename="camel"):
+class FirecrawlPage(Struct, rename="camel"):
     """The options of one page that gossamer has. Those without an effect here are checked by `scrape_options`."""
 
     formats: list[Any] = []
@@ -115,7 +115,7 @@ class Formats(Struct, frozen=True):
     screenshot: Literal["page", "full"] | None = None
 
 
-class CrawlOptions(Struct, rename="camel"):
+class FirecrawlCrawl(Struct, rename="camel"):
     """The options of a crawl that gossamer has."""
 
     url: str
@@ -138,7 +138,7 @@ class CrawlOptions(Struct, rename="camel"):
     integration: str | None = None
 
 
-class BatchOptions(Struct, rename="camel"):
+class FirecrawlBatch(Struct, rename="camel"):
     """The options of a batch that gossamer has, except those of its pages."""
 
     urls: Annotated[list[str], Meta(min_length=1, max_length=10_000)]
@@ -147,7 +147,7 @@ class BatchOptions(Struct, rename="camel"):
     max_concurrency: Annotated[int, Meta(ge=1)] | None = None
 
 
-class MapOptions(Struct, rename="camel"):
+class FirecrawlMap(Struct, rename="camel"):
     """The options of a map that gossamer has."""
 
     url: str
@@ -167,11 +167,11 @@ def names_of(kind: type[Struct]) -> tuple[str, ...]:
     return kind.__struct_encode_fields__
 
 
-def scrape_options(given: Mapping[str, Any], where: str = "") -> tuple[Formats, ScrapeOptions]:
+def scrape_options(given: Mapping[str, Any], where: str = "") -> tuple[Formats, FirecrawlPage]:
     """Reads the options of a page. `where`: the path of the options in the request. Raises InvalidField for an option
     that gossamer does not have."""
-    refuse_unknown(given, names_of(ScrapeOptions), REFUSED_SCRAPE, SERVICE, where)
-    options = converted(given, ScrapeOptions)
+    refuse_unknown(given, names_of(FirecrawlPage), REFUSED_SCRAPE, SERVICE, where)
+    options = converted(given, FirecrawlPage)
     if options.only_main_content is False and _wants(options.formats, "markdown"):
         raise InvalidField(
             f"{where}onlyMainContent: Markdown is always the main content: ask for rawHtml to get all",
@@ -215,8 +215,8 @@ def _formats(given: list[Any], where: str) -> Formats:
 
 def crawl_fields(given: Mapping[str, Any]) -> dict[str, Any]:
     """Translates the options of a crawl to those of the operation `crawl_start`. Raises InvalidField."""
-    refuse_unknown(given, names_of(CrawlOptions), REFUSED_CRAWL, SERVICE)
-    options = converted(given, CrawlOptions)
+    refuse_unknown(given, names_of(FirecrawlCrawl), REFUSED_CRAWL, SERVICE)
+    options = converted(given, FirecrawlCrawl)
     if options.sitemap == "only":
         site = urlsplit(options.url)
         targets, scope = [f"sitemap:{site.scheme}://{site.netloc}/sitemap.xml"], "page"
@@ -254,7 +254,7 @@ def page_fields(given: Mapping[str, Any], where: str = "") -> dict[str, Any]:
     return {"markdown": formats.markdown, "links": formats.links}
 
 
-def _scope(options: CrawlOptions) -> str:
+def _scope(options: FirecrawlCrawl) -> str:
     if options.allow_external_links:
         return "any"
     return "domain" if options.allow_subdomains else "host"

@@ -5,8 +5,8 @@ from __future__ import annotations
 
 import base64
 import binascii
+import platform
 import re
-import socket
 from collections.abc import AsyncIterator, Mapping
 from datetime import UTC, datetime
 from typing import Any
@@ -89,15 +89,13 @@ class ScrapydDoor:
         for name, value in parse_qsl(text, keep_blank_values=True, max_num_fields=1000):
             fields.setdefault(name, []).append(value)
         value = await call(caller, fields)
-        return answers.json_answer(
-            answers.encode({"node_name": socket.gethostname(), "status": "ok", **value})
-        )
+        return answers.json_answer(answers.encode({"node_name": platform.node(), "status": "ok", **value}))
 
     def problem_answer(self, problem: RequestProblem, request_id: str) -> Response:
         """Returns the answer that reports a problem. As in scrapyd, its status is 200, except for a caller who must
         identify himself first, and for a server that cannot answer now."""
         message = " ".join(problem.detail.split())[:2000]
-        value = {"node_name": socket.gethostname(), "status": "error", "message": message, "code": request_id}
+        value = {"node_name": platform.node(), "status": "error", "message": message, "code": request_id}
         headers = dict(problem.headers)
         if problem.kind.status == 401:
             headers["WWW-Authenticate"] = 'Basic realm="gossamer"'
