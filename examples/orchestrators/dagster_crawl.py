@@ -1,4 +1,4 @@
-"""A Dagster job that crawls: dagster job execute -f dagster_crawl.py -a books
+"""A Dagster job that crawls: dagster job execute -f dagster_crawl.py -j books
 
 Three calls: start the crawl, wait for its end, fail by its exit code. A retry has the same run id, so it finds the crawl
 of the try before.
