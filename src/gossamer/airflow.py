@@ -63,6 +63,8 @@ class GossamerTrigger(BaseTrigger):
         """Yields one event, when the crawl has ended or is unknown. While the server does not answer, waits on."""
         self.log.info("waiting for the end of crawl %s", self.crawl)
         while True:
+            # Not at once: Airflow fails a task that is resumed before its scheduler has seen the deferral.
+            await asyncio.sleep(self.poll_interval)
             try:
                 outcome = await asyncio.to_thread((await self._client()).outcome, self.crawl)
             except (ServiceAway, StoreError) as error:
@@ -74,7 +76,6 @@ class GossamerTrigger(BaseTrigger):
                 if outcome.exit_code is not None:
                     yield TriggerEvent({"crawl": self.crawl, "state": outcome.state})
                     return
-            await asyncio.sleep(self.poll_interval)
 
     async def on_kill(self) -> None:
         """Does with the crawl what `when_killed` says. Airflow calls this if a user ends or clears the deferred task."""

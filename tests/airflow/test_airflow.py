@@ -34,22 +34,22 @@ for name, options, given in [
     ("good", {}, {}),
     ("here", {}, {"deferrable": False}),
     ("gate", {"fail_on": ["pages<1000"]}, {}),
-    ("long", {"delay": 2}, {}),
-    ("left", {"delay": 2}, {"when_killed": "leave"}),
+    ("long", {"delay": 4}, {}),
+    ("left", {"delay": 8}, {"when_killed": "leave"}),
     ("killed", {"delay": 2}, {"deferrable": False, "retries": 1, "retry_delay": timedelta(seconds=1)}),
     ("down", {}, {"targets": ["http://127.0.0.1:1/"], "retries": 1, "retry_delay": timedelta(seconds=1)}),
     ("shrinking", {}, {"targets": ["SHRINKING/"], "retries": 1, "retry_delay": timedelta(seconds=1)}),
 ]:
     with DAG(name, schedule=None, max_active_runs=4) as dag:
         given = {"targets": [WEB], **given}
-        GossamerCrawlOperator(task_id="crawl", options=options, poll_interval=1, **given)
+        GossamerCrawlOperator(task_id="crawl", options=options, poll_interval=5, **given)
     globals()[name] = dag
 
 with DAG("mapped", schedule=None) as mapped:
     GossamerCrawlOperator.partial(task_id="crawl", options={"scope": "page"}).expand(targets=[[WEB + "1"], [WEB + "2"]])
 
 with DAG("sensor", schedule=None) as sensor:
-    GossamerCrawlSensor(task_id="crawl", crawl="watched", poll_interval=1)
+    GossamerCrawlSensor(task_id="crawl", crawl="watched", poll_interval=5)
 """
 
 
