@@ -6,7 +6,6 @@ import re
 from importlib.resources import files
 
 from gossamer.uses.html_report import STYLE, breakable, head, link, table
-from gossamer.uses.ranks.report_html import _polyline
 
 REPORTS = ("audit/report_html.py", "keywords/report.py", "prices/report_html.py", "ranks/report_html.py")
 
@@ -14,7 +13,9 @@ REPORTS = ("audit/report_html.py", "keywords/report.py", "prices/report_html.py"
 def test_no_report_has_a_style_or_colours_of_its_own() -> None:
     for name in REPORTS:
         source = files("gossamer.uses").joinpath(name).read_text(encoding="utf-8")
-        assert not re.search(r"#[0-9a-f]{3}(?:[0-9a-f]{3})?\b|<style|<table|<th\b", source), name
+        assert not re.search(
+            r"#[0-9a-f]{3}(?:[0-9a-f]{3})?\b|<style|<table|<th\b| style=|<svg|<path|<rect|<circle", source
+        ), name
 
 
 def test_every_colour_has_a_light_and_a_dark_value() -> None:
@@ -47,11 +48,6 @@ def test_a_column_without_text_is_left_out() -> None:
 
 def test_charts_are_printed_in_two_columns() -> None:
     assert ".charts .chart{width:calc(50%" in STYLE.partition("@media print")[2]
-
-
-def test_a_line_of_one_day_shows_its_point() -> None:
-    assert _polyline("3.0,4.0", "red") == '<circle cx="3.0" cy="4.0" r="3" fill="red"/>'
-    assert _polyline("3.0,4.0 5.0,6.0", "red").startswith("<polyline")
 
 
 def test_a_narrow_screen_shows_that_a_table_goes_on() -> None:
