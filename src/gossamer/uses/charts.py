@@ -96,7 +96,7 @@ class Chart:
             path += before
         if "L" in path:
             self._drawn.append(f'<path d="{path}" fill="none" stroke="{color}" stroke-width="{width:g}"/>')
-        self._drawn += [_circle(*place.split(","), 3.0, color) for place in alone]
+        self._drawn += [_circle(x, y, 3.0, color) for x, y in (place.split(",") for place in alone)]
 
     def steps(self, points: Sequence[tuple[float, float]], until: float, color: str = BLUE) -> None:
         """Draws values that each hold until the next one, the last one `until` a time."""

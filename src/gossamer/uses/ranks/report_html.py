@@ -4,10 +4,10 @@ displayed in a sandboxed frame that runs no scripts and loads no external resour
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from html import escape
 
+from gossamer.parsing.still_page import POLICY, still_page
 from gossamer.uses.charts import BAND_COLORS, COLORS, Chart, ChartSize
 from gossamer.uses.html_report import END, date, facts, head, legend_entry, link, section, table
 from gossamer.uses.html_report import chart as chart_box
@@ -18,10 +18,6 @@ from gossamer.uses.ranks.report import MAX_KEYWORDS, RankChart, RankReport, Show
 from gossamer.uses.ranks.series import RankPoint, Standing
 
 SIZE, SIZE_OF_RANKS = ChartSize(height=170), ChartSize(height=170, under=22)
-_ACTIVE = re.compile(
-    r"<(script|iframe|object|embed|noscript|template)\b.*?(?:</\1\s*>|\Z)|<(?:meta|link|base)\b[^>]*>",
-    re.IGNORECASE | re.DOTALL,
-)
 
 
 def render_report(report: RankReport) -> str:
@@ -333,9 +329,10 @@ def _page(report: RankReport) -> str:
 def _frame(page: ShownPage) -> str:
     """Returns a sandboxed frame with a saved page. The frame runs no scripts and loads no external
     resources."""
-    policy = "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'; img-src data:\">"
-    body = _ACTIVE.sub("", page.body)
-    return f'<iframe sandbox title="The saved page" srcdoc="{escape(policy + body)}"></iframe>'
+    policy = f'<meta http-equiv="Content-Security-Policy" content="{POLICY}">'
+    return (
+        f'<iframe sandbox title="The saved page" srcdoc="{escape(policy + still_page(page.body))}"></iframe>'
+    )
 
 
 def _page_link(url: str) -> str:

@@ -1,0 +1,182 @@
+"""Operations that show several things of a crawl beside each other."""
+
+from __future__ import annotations
+
+import asyncio
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from gossamer import url as urls
+from gossamer.app.query.activity import read_activity
+from gossamer.app.query.attempts_tail import last_attempts
+from gossamer.app.query.opened_crawl import opened_crawl
+from gossamer.client.stored_pages import StoredPages
+from gossamer.config.redaction import mask
+from gossamer.config.settings import Settings
+from gossamer.errors import ConfigError, InvalidField, UsageError
+from gossamer.frontier.stats import Letter
+from gossamer.operations import inputs, inputs_of_views, results_of_views
+from gossamer.operations.context import OperationContext
+from gossamer.operations.crawls import status_of
+from gossamer.parsing.encodings import decode
+from gossamer.worker.records import format_time
+
+MAX_LETTERS = 20_000
+"""Maximum number of dead letters that one request groups."""
+MAX_ROWS_READ = 200_000
+"""Maximum number of rows that are searched for those of a page."""
+MAX_BODY_CHARS = 256 << 10
+ATTEMPTS_SHOWN = 20
+UNCOMPARED = ("elapsed", "pages_per_second")
+
+
+async def crawl_activity(context: OperationContext, given: inputs.OneCrawl) -> results_of_views.CrawlActivity:
+    """Counts the requests of a crawl over time, by the class of their responses, in at most 60 periods."""
+    await context.need(given.crawl)
+    try:
+        found = await asyncio.to_thread(read_activity, context.settings, given.crawl)
+    except UsageError:
+        found = None  # the crawl has just begun
+    periods = [
+        results_of_views.ActivityPeriod(
+            at=format_time(at),
+            requests=sum(statuses.values()),
+            statuses={name: n for name, n in statuses.items() if n},
+        )
+        for at, statuses in (found.periods() if found else [])
+    ]
+    return results_of_views.CrawlActivity(
+        crawl=given.crawl,
+        requests=found.requests if found else 0,
+        seconds=found.seconds if found else 1,
+        periods=periods,
+    )
+
+
+async def page_show(context: OperationContext, given: inputs_of_views.ShowPage) -> results_of_views.PageView:
+    """Shows a page of a crawl beside what was made of it: its record, its items, the requests for it, and its stored
+    body, if the crawl stores whole pages (`--archive`)."""
+    await context.need(given.crawl)
+    if urls.parse(given.url) is None:
+        raise InvalidField(f"{given.url[:200]!r} is not a URL", "/url")
+    return await asyncio.to_thread(_page_view, context.settings, given.crawl, given.url)
+
+
+def _page_view(settings: Settings, crawl: str, url: str) -> results_of_views.PageView:
+    key = urls.canonical(url) or url
+    shown = mask(url)
+
+    def is_of_page(row: dict[str, Any], *names: str) -> bool:
+        return any(row.get(name) in (url, key, shown) for name in names)
+
+    page, items, body, why = (
+        None,
+        list[dict[str, Any]](),
+        None,
+        "the crawl stores no whole pages: --archive does",
+    )
+    try:
+        with opened_crawl(settings, crawl) as stored:
+            for row in islice(stored.rows("pages"), MAX_ROWS_READ):
+                if is_of_page(row, "url", "requested_url"):
+                    page = row
+            for row in islice(stored.rows("items"), MAX_ROWS_READ):
+                if is_of_page(row, "_url"):
+                    items.append(row)
+            if stored.archives:
+                names = [key, url, str((page or {}).get("url") or url)]
+                body, why = _body(stored.archives, list(dict.fromkeys(names)), page)
+    except (UsageError, ConfigError) as error:
+        why = str(error)
+    attempts = last_attempts(settings, crawl, key, urls.canonical, ATTEMPTS_SHOWN)
+    return results_of_views.PageView(
+        crawl=crawl,
+        url=url,
+        page=page,
+        items=items,
+        attempts=attempts,
+        body=None if body is None else mask(body[:MAX_BODY_CHARS]),
+        why_no_body=None if body is not None else why,
+    )
+
+
+def _body(archives: list[str], names: list[str], page: dict[str, Any] | None) -> tuple[str | None, str]:
+    """Returns the stored body of a page, or None and the reason why there is none."""
+    for archive in reversed(archives):
+        path = Path(archive.removeprefix("objects:"))
+        if "://" in archive or not path.exists():
+            continue
+        with StoredPages(str(path)) as pages:
+            for name in names:
+                if (found := pages.get(name)) is not None:
+                    return decode(found.body, (page or {}).get("content_type")), ""
+    return None, f"{', '.join(archives)} has no response of this URL that this machine can read"
+
+
+async def dead_groups(context: OperationContext, given: inputs.OneCrawl) -> results_of_views.LetterGroups:
+    """Groups the dead letters of a crawl by reason and host, most first. At most 20,000 letters are read."""
+    await context.need(given.crawl)
+    found: dict[tuple[str, str], list[Any]] = {}
+    counted = 0
+    is_complete = True
+    async for letter in context.census.dead(given.crawl):
+        if counted == MAX_LETTERS:
+            is_complete = False
+            break
+        counted += 1
+        group = found.setdefault((letter.reason, letter.host), [0, letter.at, letter])
+        group[0] += 1
+        group[1] = min(group[1], letter.at)
+        if letter.at >= group[2].at:
+            group[2] = letter
+    groups = [_group(n, oldest, letter) for n, oldest, letter in found.values()]
+    groups.sort(key=lambda one: (-one.letters, one.reason, one.host))
+    return results_of_views.LetterGroups(
+        crawl=given.crawl, counted=counted, is_complete=is_complete, groups=groups
+    )
+
+
+def _group(n: int, oldest: float, last: Letter) -> results_of_views.LetterGroup:
+    return results_of_views.LetterGroup(
+        reason=last.reason,
+        host=last.host,
+        letters=n,
+        oldest=oldest,
+        newest=last.at,
+        sample=msgspec.to_builtins(last),
+    )
+
+
+async def crawl_compare(
+    context: OperationContext, given: inputs_of_views.CompareCrawls
+) -> results_of_views.CrawlComparison:
+    """Compares the counts of two crawls, for example of two runs of the same site."""
+    await context.need(given.crawl)
+    await context.need(given.other)
+    here = _counts(msgspec.to_builtins(await status_of(context, given.crawl)))
+    there = _counts(msgspec.to_builtins(await status_of(context, given.other)))
+    counts = [
+        results_of_views.ComparedCount(
+            name=name,
+            here=here.get(name, 0),
+            there=there.get(name, 0),
+            change=round(100 * (here.get(name, 0) / there[name] - 1), 1) if there.get(name) else None,
+        )
+        for name in dict.fromkeys((*here, *there))
+        if here.get(name, 0) or there.get(name, 0)
+    ]
+    return results_of_views.CrawlComparison(crawl=given.crawl, other=given.other, counts=counts)
+
+
+def _counts(state: dict[str, Any]) -> dict[str, float]:
+    """Returns the counts of a crawl. Those of a mapping are named `errors: timeout`."""
+    found: dict[str, float] = {}
+    for name, value in state.items():
+        if isinstance(value, int | float) and not isinstance(value, bool) and name not in UNCOMPARED:
+            found[name] = value
+        elif name in ("errors", "skipped", "duplicates", "counters"):
+            found |= {f"{name}: {key}": n for key, n in value.items()}
+    return found
