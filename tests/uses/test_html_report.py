@@ -19,10 +19,10 @@ def test_no_report_has_a_style_or_colours_of_its_own() -> None:
 
 
 def test_every_colour_has_a_light_and_a_dark_value() -> None:
-    light, dark = (set(re.findall(r"(--[\w-]+):#", part)) for part in STYLE.split("@media screen", 1))
-    used = set(re.findall(r"var\((--[\w-]+)\)", STYLE))
-    assert light == dark
-    assert used <= light
+    named = re.findall(r"(--[\w-]+):(.*?)[;}]", STYLE)
+    assert all(re.fullmatch(r"light-dark\(#[0-9a-f]+,#[0-9a-f]+\)", value) for _, value in named)
+    assert set(re.findall(r"var\((--[\w-]+)\)", STYLE)) <= {name for name, _ in named}
+    assert ":root{color-scheme:light}" in STYLE.partition("@media print")[2], "paper is white"
     assert "@media print" in STYLE
     assert "@media (max-width:640px)" in STYLE
 

@@ -58,7 +58,7 @@ async def crawl_activity(context: OperationContext, given: inputs.OneCrawl) -> r
 
 async def page_show(context: OperationContext, given: inputs_of_views.ShowPage) -> results_of_views.PageView:
     """Shows a page of a crawl beside what was made of it: its record, its items, the requests for it, and its stored
-    body, if the crawl stores whole pages (`--archive`)."""
+    body, if the crawl stores whole pages."""
     await context.need(given.crawl)
     if urls.parse(given.url) is None:
         raise InvalidField(f"{given.url[:200]!r} is not a URL", "/url")
@@ -76,7 +76,7 @@ def _page_view(settings: Settings, crawl: str, url: str) -> results_of_views.Pag
         None,
         list[dict[str, Any]](),
         None,
-        "the crawl stores no whole pages: --archive does",
+        "the crawl stores no whole pages: -o pages.warc.gz stores them",
     )
     try:
         with opened_crawl(settings, crawl) as stored:

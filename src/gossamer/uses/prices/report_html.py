@@ -13,7 +13,7 @@ from gossamer.uses.html_report import chart as chart_box
 from gossamer.uses.numbers import percent
 from gossamer.uses.prices.changes import UNAVAILABLE
 from gossamer.uses.prices.report import MAX_ROWS, PriceChart, PriceReport
-from gossamer.uses.prices.series import MarketOffer, Point
+from gossamer.uses.prices.series import MarketOffer, Point, PriceStatistics
 
 SIZE = ChartSize(left=70, bottom=34)
 
@@ -161,21 +161,25 @@ def _chart(chart: PriceChart, after: float, now: float) -> str:
 def draw_chart(chart: PriceChart, after: float, now: float) -> str:
     """Returns an SVG chart of one offer: its prices in the last currency as steps, the usual price band, and
     the stock."""
-    found, end = chart.statistics, now
-    points = [one for one in chart.points if one.price is not None]
+    return draw_price_line(chart.move.name or chart.move.target, chart.points, chart.statistics, after, now)
+
+
+def draw_price_line(
+    name: str, known: Sequence[Point], found: PriceStatistics, after: float, now: float
+) -> str:
+    """Returns the chart of the prices of one offer, or '' if no price is known."""
+    points = [one for one in known if one.price is not None]
     points = [one for one in points if one.currency == points[-1].currency]
     if not points or found.lowest is None or found.highest is None or found.band is None:
         return ""
     low, high = float(found.lowest), float(found.highest)
     space = (high - low) * 0.08 or high * 0.05 or 1.0
-    label = (
-        f"Price line: {chart.move.name or chart.move.target}, lowest {found.lowest}, highest {found.highest}"
-    )
-    drawn = Chart(label, (after, end), (low - space, high + space), SIZE)
+    label = f"Price line: {name}, lowest {found.lowest}, highest {found.highest}"
+    drawn = Chart(label, (after, now), (low - space, high + space), SIZE)
     drawn.band(*map(float, found.band))
     drawn.rule(float(found.median or 0), "var(--dash)", dashed=True)
-    drawn.steps([(one.time, float(one.price)) for one in points if one.price is not None], end)
-    drawn.strip((one.time, until, _color(one)) for one, until in _ends(chart.points, end))
+    drawn.steps([(one.time, float(one.price)) for one in points if one.price is not None], now)
+    drawn.strip((one.time, until, _color(one)) for one, until in _ends(known, now))
     for price in sorted({found.lowest, found.highest}):
         drawn.value(float(price), money(price))
     drawn.ends(date(after), date(now))

@@ -275,10 +275,22 @@ def _chart(chart: RankChart, after: float, now: float) -> str:
 def draw_chart(chart: RankChart, after: float, now: float) -> str:
     """Returns an SVG chart of the positions of domains in a search over time. Position 1 is at the top."""
     lines = [chart.points, *chart.rivals.values()]
+    return draw_positions(chart.standing.keyword, chart.standing.depth, lines, chart.failed, (after, now))
+
+
+def draw_positions(
+    keyword: str,
+    depth: int,
+    lines: Sequence[Sequence[RankPoint]],
+    failed: Sequence[tuple[float, str]],
+    period: tuple[float, float],
+) -> str:
+    """Returns the chart of the positions of domains, the own one first. `failed`: the failed checks."""
+    after, now = period
     places = [point.position for points in lines for point in points if point.position is not None]
     times = [point.time for points in lines for point in points] or [now]
     lowest, start, end = max([*places, 10]), max(after, min(times)), max(now, max(times))
-    label = f"Positions for {chart.standing.keyword}, position 1 at the top"
+    label = f"Positions for {keyword}, position 1 at the top"
     drawn = Chart(label, (start, end), (lowest, 1), SIZE_OF_RANKS)
     for place in (1, 3, 10):
         if place <= lowest:
@@ -286,11 +298,11 @@ def draw_chart(chart: RankChart, after: float, now: float) -> str:
     drawn.bottom_rule(dashed=True)
     for number in range(len(lines) - 1, -1, -1):
         _line(drawn, lines[number], COLORS[number % 5], 2.4 if number == 0 else 1.4)
-    for at, why in chart.failed:
+    for at, why in failed:
         drawn.mark(at, why)
     for place in dict.fromkeys((1, 10 if lowest > 13 else lowest, lowest)):
         drawn.value(place, str(place))
-    drawn.value(None, f">{chart.standing.depth}")
+    drawn.value(None, f">{depth}")
     drawn.ends(date(start), date(end))
     return drawn.svg()
 
