@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,7 @@ from gossamer.client.stored_pages import StoredPages
 from gossamer.config.redaction import mask
 from gossamer.config.settings import Settings
 from gossamer.errors import ConfigError, InvalidField, UsageError
+from gossamer.frontier.crawls import ENDED
 from gossamer.frontier.stats import Letter
 from gossamer.operations import inputs, inputs_of_views, results_of_views
 from gossamer.operations.context import OperationContext
@@ -35,7 +37,7 @@ UNCOMPARED = ("elapsed", "pages_per_second")
 
 async def crawl_activity(context: OperationContext, given: inputs.OneCrawl) -> results_of_views.CrawlActivity:
     """Counts the requests of a crawl over time, by the class of their responses, in at most 60 periods."""
-    await context.need(given.crawl)
+    record = await context.need(given.crawl)
     try:
         found = await asyncio.to_thread(read_activity, context.settings, given.crawl)
     except UsageError:
@@ -46,7 +48,7 @@ async def crawl_activity(context: OperationContext, given: inputs.OneCrawl) -> r
             requests=sum(statuses.values()),
             statuses={name: n for name, n in statuses.items() if n},
         )
-        for at, statuses in (found.periods() if found else [])
+        for at, statuses in (found.periods(0.0 if record.state in ENDED else time.time()) if found else [])
     ]
     return results_of_views.CrawlActivity(
         crawl=given.crawl,

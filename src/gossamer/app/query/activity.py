@@ -54,12 +54,15 @@ class Activity:
                 into[place] += n
         self._counts = wide
 
-    def periods(self) -> list[tuple[float, dict[str, int]]]:
-        """Returns the periods from the first to the last one, also empty ones: the beginning, and the number of
-        responses by class."""
+    def periods(self, until: float = 0.0) -> list[tuple[float, dict[str, int]]]:
+        """Returns the periods from the first to the last one, or to that of the time `until`, also empty ones: the
+        beginning, and the number of responses by class."""
         if not self._counts:
             return []
-        first, last = min(self._counts), max(self._counts)
+        while int(until) // self.seconds - min(self._counts) >= MAX_PERIODS:
+            self._widen()
+        first = min(self._counts)
+        last = max(max(self._counts), int(until) // self.seconds)
         none = [0] * len(CLASSES)
         return [
             (float(one * self.seconds), dict(zip(CLASSES, self._counts.get(one, none), strict=True)))
