@@ -36,7 +36,9 @@ def test_urls_break_between_their_words() -> None:
 
 
 def test_a_stacked_table_shows_its_cells_below_one_another_on_a_phone() -> None:
-    assert table(("page",), [[("u", "x")]], stacked=True).startswith('<div class="wide stack"><table><thead>')
+    assert table(("page",), [[("u", "x")]], stacked=True).startswith(
+        '<div class="wide stack" tabindex="0"><table><thead>'
+    )
     assert "<thead>" not in table(("",), [[("u", "x")]])
 
 

@@ -6,7 +6,8 @@ import asyncio
 import time
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
+from weakref import WeakKeyDictionary
 
 import msgspec
 
@@ -20,19 +21,36 @@ from gossamer.config.settings import Settings
 from gossamer.errors import ConfigError, InvalidField, UsageError
 from gossamer.frontier.crawls import ENDED
 from gossamer.frontier.stats import Letter
+from gossamer.frontier.summary import crawl_counts
 from gossamer.operations import inputs, inputs_of_views, results_of_views
 from gossamer.operations.context import OperationContext
 from gossamer.operations.crawls import status_of
 from gossamer.parsing.encodings import decode
+from gossamer.store.store import Store
 from gossamer.worker.records import format_time
 
 MAX_LETTERS = 20_000
 """Maximum number of dead letters that one request groups."""
+REST = 20
+"""The groups of a crawl whose dead letters grow are read again after this many times the seconds that it took."""
 MAX_ROWS_READ = 200_000
 """Maximum number of rows that are searched for those of a page."""
 MAX_BODY_CHARS = 256 << 10
 ATTEMPTS_SHOWN = 20
 UNCOMPARED = ("elapsed", "pages_per_second")
+
+
+class _KnownGroups(NamedTuple):
+    """The groups of a crawl, which all viewers share. `state`: the numbers of dead letters, and of those ever written.
+    `read_at` and `seconds`: when they were read, and how long it took."""
+
+    groups: results_of_views.LetterGroups
+    state: tuple[int, int]
+    read_at: float
+    seconds: float
+
+
+_groups: WeakKeyDictionary[Store, dict[str, _KnownGroups]] = WeakKeyDictionary()
 
 
 async def crawl_activity(context: OperationContext, given: inputs.OneCrawl) -> results_of_views.CrawlActivity:
@@ -121,10 +139,26 @@ def _body(archives: list[str], names: list[str], page: dict[str, Any] | None) ->
 async def dead_groups(context: OperationContext, given: inputs.OneCrawl) -> results_of_views.LetterGroups:
     """Groups the dead letters of a crawl by reason and host, most first. At most 20,000 letters are read."""
     await context.need(given.crawl)
+    counts = await crawl_counts(context.store, given.crawl)
+    state = counts["dead"], counts["letter"]
+    known = _groups.setdefault(context.store, {}).get(given.crawl)
+    if known is not None and (
+        known.state == state
+        or (state[0] >= known.state[0] and time.monotonic() - known.read_at < known.seconds * REST)
+    ):
+        return known.groups
+    began = time.monotonic()
+    groups = await _read_groups(context, given.crawl)
+    now = time.monotonic()
+    _groups[context.store][given.crawl] = _KnownGroups(groups, state, now, now - began)
+    return groups
+
+
+async def _read_groups(context: OperationContext, crawl: str) -> results_of_views.LetterGroups:
     found: dict[tuple[str, str], list[Any]] = {}
     counted = 0
     is_complete = True
-    async for letter in context.census.dead(given.crawl):
+    async for letter in context.census.dead(crawl):
         if counted == MAX_LETTERS:
             is_complete = False
             break
@@ -136,9 +170,7 @@ async def dead_groups(context: OperationContext, given: inputs.OneCrawl) -> resu
             group[2] = letter
     groups = [_group(n, oldest, letter) for n, oldest, letter in found.values()]
     groups.sort(key=lambda one: (-one.letters, one.reason, one.host))
-    return results_of_views.LetterGroups(
-        crawl=given.crawl, counted=counted, is_complete=is_complete, groups=groups
-    )
+    return results_of_views.LetterGroups(crawl=crawl, counted=counted, is_complete=is_complete, groups=groups)
 
 
 def _group(n: int, oldest: float, last: Letter) -> results_of_views.LetterGroup:

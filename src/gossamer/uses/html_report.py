@@ -66,7 +66,7 @@ def table(heads: Sequence[str], rows: Iterable[Iterable[Cell]], *, stacked: bool
     body = "".join(f"<tr>{''.join(_cell(row[place]) for place in shown)}</tr>" for row in cells)
     kind = "wide stack" if stacked else "wide"
     top = f"<thead><tr>{names}</tr></thead>" if any(heads) else ""
-    return f'<div class="{kind}"><table>{top}<tbody>{body}</tbody></table></div>'
+    return f'<div class="{kind}" tabindex="0"><table>{top}<tbody>{body}</tbody></table></div>'
 
 
 def _cell(cell: Cell) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import hashlib
 import mimetypes
 from collections.abc import Awaitable, Callable
@@ -47,6 +48,7 @@ TOKEN, SAID, UNDO, THEME = "gossamer_token", "gossamer_said", "gossamer_undo", "
 BODY = "/body"
 """The end of the address of a stored page, behind that of the page that shows it."""
 STATIC_AGE_S = 31_536_000
+MIN_COMPRESSED_BYTES = 1000
 HEADERS = {
     "Cache-Control": "no-store",
     "X-Content-Type-Options": "nosniff",
@@ -105,7 +107,11 @@ class Dashboard:
         }
 
     async def answer(self, request: Request) -> Response:
-        """Answers a request with a page, also if it fails."""
+        """Answers a request with a page, also if it fails. Long answers are compressed."""
+        answer = await self._answer(request)
+        return answer if isinstance(answer, StreamingResponse) else _compressed(answer, request)
+
+    async def _answer(self, request: Request) -> Response:
         path = request.url.path
         if path.startswith("/static/") and request.method == "GET":
             return self._file(path.removeprefix("/static/"))
@@ -222,10 +228,15 @@ class Dashboard:
             return self._render(
                 template, request, caller, found, operation, given=forms.plain(given), result=shown
             )
-        answer = RedirectResponse(_page_after(operation, found, shown), 303, HEADERS)
+        after = _page_after(operation, found, shown)
+        if after == request.url.path and request.url.query:
+            after = f"{after}?{request.url.query}"
+        answer = RedirectResponse(after, 303, HEADERS)
         said = shown.get("said") or f"{operation.command or operation.name}: done"
         if (number := shown.get("letters", shown.get("added", shown.get("urls")))) is not None:
             said = f"{operation.command}: {number:,}"
+        if "left" in shown:
+            said = f"{shown['decision']}: {shown['left']:,} left"
         answer.set_cookie(SAID, quote(said[:500]), max_age=60, httponly=True, samesite="strict")
         if operation.name in UNDONE_BY and number:
             undo = UNDONE_BY[operation.name]
@@ -313,6 +324,18 @@ class Dashboard:
         kind = mimetypes.guess_type(name)[0] or "application/octet-stream"
         headers = {**HEADERS, "Cache-Control": f"public, max-age={STATIC_AGE_S}, immutable"}
         return Response(self._static[name], 200, headers, kind)
+
+
+def _compressed(answer: Response, request: Request) -> Response:
+    """Compresses the body of an answer, if the browser can read it. Cookies are sent to pages of this server alone, so
+    no other page can guess at a secret by the length of an answer."""
+    if len(answer.body) < MIN_COMPRESSED_BYTES or "gzip" not in request.headers.get("accept-encoding", ""):
+        return answer
+    answer.body = gzip.compress(bytes(answer.body), 5, mtime=0)
+    answer.headers["Content-Encoding"] = "gzip"
+    answer.headers["Content-Length"] = str(len(answer.body))
+    answer.headers["Vary"] = "Accept-Encoding"
+    return answer
 
 
 def _refuse_other_origin(request: Request) -> None:
