@@ -12,6 +12,7 @@ from urllib.parse import quote, urlencode
 import pytest
 
 from gossamer.operations.table import OPERATIONS
+from gossamer.web.access import MAX_FAILURES
 from gossamer.web.dashboard.pages import UNSHOWN, page_path
 from operations.service_process import Answer, Serving, served_folder
 from operations.test_access import token
@@ -314,7 +315,7 @@ def test_a_planted_cookie_is_no_log_in(guarded: tuple[Serving, str, str]) -> Non
 def test_guesses_at_the_log_in_are_slowed(tmp_path: Path) -> None:
     token(tmp_path, "--scope", "read")
     with served_folder(tmp_path, "--token-file", "tokens.jsonl") as server:
-        statuses = {send(server, "/login", token=f"gsm_{number}").status for number in range(40)}
+        statuses = {send(server, "/login", token=f"gsm_{number}").status for number in range(MAX_FAILURES + 1)}
     assert statuses == {401, 429}
 
 

@@ -119,6 +119,7 @@ document.addEventListener("keydown", (event) => {
 });
 document.addEventListener("visibilitychange", watch);
 document.addEventListener("click", async (event) => {
+  if (!event.target.closest(".more")) document.querySelector(".more")?.removeAttribute("open");
   const button = event.target.closest("button");
   if (button?.classList.contains("theme")) changeTheme();
   if (!button?.classList.contains("copy")) return;
