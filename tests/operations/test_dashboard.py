@@ -315,7 +315,9 @@ def test_a_planted_cookie_is_no_log_in(guarded: tuple[Serving, str, str]) -> Non
 def test_guesses_at_the_log_in_are_slowed(tmp_path: Path) -> None:
     token(tmp_path, "--scope", "read")
     with served_folder(tmp_path, "--token-file", "tokens.jsonl") as server:
-        statuses = {send(server, "/login", token=f"gsm_{number}").status for number in range(MAX_FAILURES + 1)}
+        statuses = {
+            send(server, "/login", token=f"gsm_{number}").status for number in range(MAX_FAILURES + 1)
+        }
     assert statuses == {401, 429}
 
 

@@ -438,9 +438,9 @@ class Client:
         """Counts the requests of a crawl over time, by the class of their responses."""
         return self._do(results_of_views.CrawlActivity, "crawl_activity", crawl=crawl)
 
-    def page(self, crawl: str, url: str) -> results_of_views.PageView:
+    def page(self, crawl: str, url: str) -> results_of_views.PageInspection:
         """Returns a page of a crawl: its record, items, requests, and its stored body."""
-        return self._do(results_of_views.PageView, "page_show", crawl=crawl, url=url)
+        return self._do(results_of_views.PageInspection, "page_show", crawl=crawl, url=url)
 
     def dead_groups(self, crawl: str) -> results_of_views.LetterGroups:
         """Groups the dead letters of a crawl by reason and host, most first."""

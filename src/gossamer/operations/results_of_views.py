@@ -24,7 +24,7 @@ class CrawlActivity(Struct, kw_only=True):
     periods: list[ActivityPeriod]
 
 
-class PageView(Struct, kw_only=True):
+class PageInspection(Struct, kw_only=True):
     """A page of a crawl: its record, its items, the requests for it, and its stored body."""
 
     crawl: str

@@ -15,16 +15,16 @@ def _view(
     result: type,
     method_of_client: str,
     example: dict[str, Any],
-    command: str = "",
+    module: str = "views",
 ) -> Operation:
     return Operation(
         name=name,
         method="GET",
         path=f"/v1/crawls/{{crawl}}/{path}",
-        code=f"views:{name}",
+        code=f"{module}:{name}",
         input=given,
         result=result,
-        command=command,
+        command="",
         method_of_client=method_of_client,
         example=example,
     )
@@ -61,9 +61,10 @@ VIEWS = (
         "page_show",
         "page",
         inputs_of_views.ShowPage,
-        results_of_views.PageView,
+        results_of_views.PageInspection,
         "page",
         {"crawl": "books", "url": "https://books.toscrape.com/1"},
+        "web.page_operations",
     ),
     _view(
         "dead_groups",

@@ -4,28 +4,19 @@ from __future__ import annotations
 
 import asyncio
 import time
-from itertools import islice
-from pathlib import Path
 from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
 
 import msgspec
 
-from gossamer import url as urls
 from gossamer.app.query.activity import read_activity
-from gossamer.app.query.attempts_tail import last_attempts
-from gossamer.app.query.opened_crawl import opened_crawl
-from gossamer.client.stored_pages import StoredPages
-from gossamer.config.redaction import mask
-from gossamer.config.settings import Settings
-from gossamer.errors import ConfigError, InvalidField, UsageError
+from gossamer.errors import UsageError
 from gossamer.frontier.crawls import ENDED
 from gossamer.frontier.stats import Letter
 from gossamer.frontier.summary import crawl_counts
 from gossamer.operations import inputs, inputs_of_views, results_of_views
 from gossamer.operations.context import OperationContext
 from gossamer.operations.crawls import status_of
-from gossamer.parsing.encodings import decode
 from gossamer.store.store import Store
 from gossamer.worker.records import format_time
 
@@ -33,10 +24,6 @@ MAX_LETTERS = 20_000
 """Maximum number of dead letters that one request groups."""
 REST = 20
 """The groups of a crawl whose dead letters grow are read again after this many times the seconds that it took."""
-MAX_ROWS_READ = 200_000
-"""Maximum number of rows that are searched for those of a page."""
-MAX_BODY_CHARS = 256 << 10
-ATTEMPTS_SHOWN = 20
 UNCOMPARED = ("elapsed", "pages_per_second")
 
 
@@ -74,66 +61,6 @@ async def crawl_activity(context: OperationContext, given: inputs.OneCrawl) -> r
         seconds=found.seconds if found else 1,
         periods=periods,
     )
-
-
-async def page_show(context: OperationContext, given: inputs_of_views.ShowPage) -> results_of_views.PageView:
-    """Shows a page of a crawl beside what was made of it: its record, its items, the requests for it, and its stored
-    body, if the crawl stores whole pages."""
-    await context.need(given.crawl)
-    if urls.parse(given.url) is None:
-        raise InvalidField(f"{given.url[:200]!r} is not a URL", "/url")
-    return await asyncio.to_thread(_page_view, context.settings, given.crawl, given.url)
-
-
-def _page_view(settings: Settings, crawl: str, url: str) -> results_of_views.PageView:
-    key = urls.canonical(url) or url
-    shown = mask(url)
-
-    def is_of_page(row: dict[str, Any], *names: str) -> bool:
-        return any(row.get(name) in (url, key, shown) for name in names)
-
-    page, items, body, why = (
-        None,
-        list[dict[str, Any]](),
-        None,
-        "the crawl stores no whole pages: -o pages.warc.gz stores them",
-    )
-    try:
-        with opened_crawl(settings, crawl) as stored:
-            for row in islice(stored.rows("pages"), MAX_ROWS_READ):
-                if is_of_page(row, "url", "requested_url"):
-                    page = row
-            for row in islice(stored.rows("items"), MAX_ROWS_READ):
-                if is_of_page(row, "_url"):
-                    items.append(row)
-            if stored.archives:
-                names = [key, url, str((page or {}).get("url") or url)]
-                body, why = _body(stored.archives, list(dict.fromkeys(names)), page)
-    except (UsageError, ConfigError) as error:
-        why = str(error)
-    attempts = last_attempts(settings, crawl, key, urls.canonical, ATTEMPTS_SHOWN)
-    return results_of_views.PageView(
-        crawl=crawl,
-        url=url,
-        page=page,
-        items=items,
-        attempts=attempts,
-        body=None if body is None else mask(body[:MAX_BODY_CHARS]),
-        why_no_body=None if body is not None else why,
-    )
-
-
-def _body(archives: list[str], names: list[str], page: dict[str, Any] | None) -> tuple[str | None, str]:
-    """Returns the stored body of a page, or None and the reason why there is none."""
-    for archive in reversed(archives):
-        path = Path(archive.removeprefix("objects:"))
-        if "://" in archive or not path.exists():
-            continue
-        with StoredPages(str(path)) as pages:
-            for name in names:
-                if (found := pages.get(name)) is not None:
-                    return decode(found.body, (page or {}).get("content_type")), ""
-    return None, f"{', '.join(archives)} has no response of this URL that this machine can read"
 
 
 async def dead_groups(context: OperationContext, given: inputs.OneCrawl) -> results_of_views.LetterGroups:
