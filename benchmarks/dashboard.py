@@ -1,8 +1,8 @@
 """Measures the dashboard: how long pages take with 1,000 hosts and 100,000 dead letters, and what viewers cost.
 
-    python benchmarks/dashboard.py [--letters 100000] [--hosts 1000] [--viewers 50] [--seconds 20]
+    python benchmarks/dashboard.py [--letters 100000] [--hosts 1000] [--viewers 50] [--seconds 20] [--rounds 100]
 
-The server and its store are processes of this machine. Each page is loaded 100 times, one after the other. The table
+The server and its store are processes of this machine. Each page is loaded `--rounds` times, one after the other. The table
 shows the median and the 95th percentile of the time until the whole page is there, in ms, its ratio to a static file of
 the same server, and the bytes as sent. Then viewers hold the stream of events of a paused crawl open. The store counts
 its commands (INFO commandstats): the table shows those per second, and the CPU of the server in cores. The viewers cost
@@ -13,9 +13,11 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import contextlib
 import http.client
 import json
 import os
+import socket
 import statistics
 import subprocess
 import sys
@@ -31,7 +33,6 @@ from gossamer.model.request import Request, pack
 from gossamer.store import keys
 from gossamer.store.store import Store
 
-ROUNDS = 100
 PAGES = (
     "/static/icon.svg",
     "/crawls",
@@ -91,26 +92,28 @@ def cpu(pid: int) -> float:
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
-def view(port: int, until: threading.Event) -> None:
-    """Holds a stream of events open."""
-    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=5)
+def view(port: int) -> socket.socket:
+    """Opens a stream of events, which a thread reads until the returned socket is shut down."""
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
     connection.request("GET", "/live?crawl=big")
-    answer = connection.getresponse()
-    while not until.is_set():
-        try:
-            answer.read1(1000)
-        except TimeoutError:
-            continue
-    connection.close()
+    answer, opened = connection.getresponse(), connection.sock
+
+    def read() -> None:
+        with contextlib.suppress(OSError, http.client.HTTPException):
+            while answer.read1(1000):
+                pass
+
+    threading.Thread(target=read, daemon=True).start()
+    return opened
 
 
-def measure_pages(port: int) -> None:
+def measure_pages(port: int, rounds: int) -> None:
     """Prints the times of the pages."""
     floor = 0.0
     print(f"{'page':<44}{'median ms':>10}{'p95 ms':>9}{'ratio':>8}{'bytes':>9}")
     for path in PAGES:
         times = []
-        for _ in range(ROUNDS):
+        for _ in range(rounds):
             start = time.perf_counter()
             body = ask(port, path)
             times.append(1000 * (time.perf_counter() - start))
@@ -124,19 +127,15 @@ async def measure_viewers(store: Store, port: int, pid: int, given: argparse.Nam
     """Prints what one viewer and many viewers cost."""
     print(f"{'viewers':<12}{'commands/s':>12}{'cores':>9}")
     for viewers in (0, 1, given.viewers):
-        until = threading.Event()
-        threads = [threading.Thread(target=view, args=(port, until)) for _ in range(viewers)]
-        for one in threads:
-            one.start()
+        opened = [await asyncio.to_thread(view, port) for _ in range(viewers)]
         await asyncio.sleep(3)
         before, used, start = await commands(store), cpu(pid), time.perf_counter()
         await asyncio.sleep(given.seconds)
         spent = time.perf_counter() - start
         rate = (await commands(store) - before - 1) / spent
         print(f"{viewers:<12}{rate:>12.1f}{(cpu(pid) - used) / spent:>9.3f}")
-        until.set()
-        for one in threads:
-            await asyncio.to_thread(one.join)
+        for one in opened:
+            one.shutdown(socket.SHUT_RDWR)
 
 
 async def main() -> None:
@@ -144,6 +143,7 @@ async def main() -> None:
     options = argparse.ArgumentParser(description=__doc__)
     options.add_argument("--letters", type=int, default=100_000)
     options.add_argument("--hosts", type=int, default=1000)
+    options.add_argument("--rounds", type=int, default=100)
     options.add_argument("--viewers", type=int, default=50)
     options.add_argument("--seconds", type=float, default=20.0)
     given = options.parse_args()
@@ -166,7 +166,7 @@ async def main() -> None:
             async with opened_store(Settings()) as store:
                 await bury(store, given.hosts, given.letters)
                 print(f"{given.hosts:,} hosts, {given.letters:,} dead letters")
-                await asyncio.to_thread(measure_pages, port)
+                await asyncio.to_thread(measure_pages, port, given.rounds)
                 await measure_viewers(store, port, server.pid, given)
             await asyncio.to_thread(ask, port, "/v1/crawls/big/cancel", {})
         finally:

@@ -199,6 +199,8 @@ def test_dead_letters_are_requeued_by_keyboard_alone(hostile: Serving, chromium:
     expect(tab.page.locator("h1")).to_have_text("Dead requeue again?")
     expect(tab.page.locator(".count")).to_contain_text("1")
     tab.page.keyboard.press("Enter")
+    expect(tab.page.locator("#live")).to_have_text(re.compile("^live"))
+    tab.page.evaluate("refresh()")
     expect(tab.page.locator(".said")).to_contain_text("dead requeue: 1")
     expect(tab.page.locator(".empty")).to_contain_text("no URL")
     tab.page.keyboard.press("x")
