@@ -29,6 +29,7 @@ server  minio-0.0.0-20260212201848-7aac2a2c5b7c $servers/minio-0.0.0-20260212201
 server  gcs-1.56.1      $servers/gcs-1.56.1/ready      whole pages to Google Cloud Storage (fake-gcs-server)
 server  prometheus-3    $servers/prometheus-3/ready    metrics and alerts with Prometheus and Alertmanager
 server  grafana-types-13 $servers/grafana-types-13/ready dashboards against Grafana's types
+server  axe-core-4.14.1 $servers/axe-core-4.14.1/ready accessibility of the dashboard
 server  hdfs-3.4.1      $servers/hdfs-3.4.1/ready      whole pages to HDFS
 server  firecrawl-mcp-3.22.2 $servers/firecrawl-mcp-3.22.2/ready  the door of Firecrawl, by the tools of an agent
 server  airflow-3.3.2  $servers/airflow-3.3.2/ready    crawls as tasks of Airflow
@@ -106,6 +107,7 @@ bring() {
         "$root/.venv/bin/python" -m venv --without-pip "$folder.new" &&
             PYTHONPATH=$root/deploy "$root/.venv/bin/python" "$root/tests/airflow/install.py" "$folder.new" "${1##*-}"
         ;;
+    axe-core-*) npm install --silent --no-audit --no-fund --prefix "$folder.new" "axe-core@${1##*-}" ;;
     front-ends-*) sh "$root/tests/support/front_ends/build.sh" "$folder.new" ;;
     ferretdb-*)
         mkdir "$folder.new/build"

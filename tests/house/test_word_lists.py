@@ -26,6 +26,7 @@ KEPT = {
     "operations/table.py::OPERATIONS": "the operations, each with its types and function",
     "operations/table_of_state.py::STATE": "operations, each with its types and function",
     "operations/table_of_uses.py::USES": "operations, each with its types and function",
+    "operations/table_of_views.py::VIEWS": "operations, each with its types and function",
     "config/settings.py::ABOUT": "the settings, each with its type and help",
     "observability/alert_rules.py::RULES": "the alert rules, each with the function that reads it",
     "observability/metrics.py::METRICS": "the metrics, each with its help and the function that reads it",

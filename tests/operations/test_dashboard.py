@@ -6,11 +6,13 @@ import html
 import re
 import time
 from collections.abc import Iterator
-from urllib.parse import urlencode
+from pathlib import Path
+from urllib.parse import quote, urlencode
 
 import pytest
 
 from gossamer.operations.table import OPERATIONS
+from gossamer.web.access import MAX_FAILURES
 from gossamer.web.dashboard.pages import UNSHOWN, page_path
 from operations.service_process import Answer, Serving, served_folder
 from operations.test_access import token
@@ -63,8 +65,9 @@ def test_each_list_and_object_has_a_page(server: Serving, web: str, path: str) -
 def test_the_numbers_are_those_of_the_api(server: Serving) -> None:
     state = server.ask("GET", "/v1/crawls/books").json
     shown = words(server.ask("GET", "/crawls/books"))
-    assert f"{state['pages']} pages" in shown
-    assert f"{state['items']} items" in shown
+    for name in ("pages", "items", "waiting", "found", "failed", "dead"):
+        value = state["pending" if name == "waiting" else name]
+        assert f" {name} {value:,} " in shown
     assert "gossamer status books" in shown
     listed = words(server.ask("GET", "/crawls"))
     assert f"books {state['state']} {state['pages']} {state['items']}" in listed
@@ -90,7 +93,7 @@ def test_a_crawl_is_started_paused_and_cancelled_by_forms(server: Serving, web: 
 def test_dead_letters_are_counted_before_they_are_requeued(server: Serving) -> None:
     give_up(server, "unreachable")
     page = server.ask("GET", "/crawls/unreachable/dead-letters")
-    assert "http://127.0.0.1:1/" in words(page)
+    assert "127.0.0.1:1/" in words(page)
     (letter,) = server.ask("GET", "/v1/crawls/unreachable/dead-letters").json["items"]
     why = letter["reason"]
     asked = send(server, "/crawls/unreachable/dead-letters/requeue", reason=why)
@@ -194,3 +197,136 @@ def test_a_drop_is_undone_on_the_page_that_follows_it(server: Serving) -> None:
     assert server.ask("GET", "/v1/crawls/given-back").json["dead"] == 1
     again = server.ask("POST", "/v1/crawls/given-back/dead-letters/undo")
     assert (again.status, "no change" in again.json["detail"]) == (409, True)
+
+
+MAX_HTML, MAX_ASSETS = 30_000, 120_000
+"""Bytes as sent."""
+
+
+def test_pages_and_files_are_small(server: Serving, web: str) -> None:
+    sizes, files = {}, set[str]()
+    host = web.removeprefix("http://")
+    for path in SHOWN:
+        shown = path.replace("{crawl}", "books").replace("{host}", host).replace("{audit}", "a.example")
+        answer = server.ask("GET", shown, Accept_Encoding="gzip")
+        sizes[path] = len(answer.body)
+        text = server.ask("GET", shown).body.decode()
+        files |= set(re.findall(r'(?:src|href)="(/static/[^"]+)"', text))
+    assert {path: size for path, size in sizes.items() if size > MAX_HTML} == {}
+    got = {path: server.ask("GET", path, Accept_Encoding="gzip") for path in files}
+    assert {answer.status for answer in got.values()} == {200}
+    assert sum(len(answer.body) for answer in got.values()) < MAX_ASSETS
+    assert all("immutable" in answer.headers["cache-control"] for answer in got.values())
+
+
+def test_a_stored_page_has_an_origin_of_its_own(server: Serving, web: str) -> None:
+    answer = server.ask("GET", f"/crawls/books/page/body?url={web}/1")
+    policy = answer.headers["content-security-policy"].split("; ")
+    assert {"default-src 'none'", "sandbox", "frame-ancestors 'self'"} <= set(policy)
+    report = server.ask("GET", "/v1/prices/report")
+    assert report.headers["content-type"].startswith("text/html")
+    assert "sandbox" in report.headers["content-security-policy"]
+
+
+def test_dead_letters_are_grouped_by_reason_and_host(server: Serving) -> None:
+    give_up(server, "grouped")
+    found = server.ask("GET", "/v1/crawls/grouped/dead-letters/groups").json
+    (group,) = found["groups"]
+    assert (group["host"], group["letters"], found["is_complete"]) == ("127.0.0.1:1", 1, True)
+    shown = words(server.ask("GET", "/crawls/grouped/dead-letters"))
+    assert f"{group['reason']} 127.0.0.1:1 1" in shown
+
+
+def test_two_crawls_are_compared(server: Serving, web: str) -> None:
+    server.crawl(f"{web}/1", "small", scope="page")
+    found = server.ask("GET", "/v1/crawls/books/comparison?other=small").json
+    counts = {one["name"]: one for one in found["counts"]}
+    here, there = (server.ask("GET", f"/v1/crawls/{name}").json for name in ("books", "small"))
+    assert (counts["pages"]["here"], counts["pages"]["there"]) == (here["pages"], there["pages"])
+    assert counts["pages"]["change"] == round(100 * (here["pages"] / there["pages"] - 1), 1)
+    missing = server.ask("GET", "/crawls/books/comparison?other=smal")
+    assert (missing.status, "did you mean small" in words(missing)) == (404, True)
+
+
+def test_the_activity_counts_every_request(server: Serving) -> None:
+    server.ask("GET", "/v1/crawls/books/activity")
+    attempts = server.ask("GET", "/v1/crawls/books/attempts?limit=1000").json["items"]
+    found = server.ask("GET", "/v1/crawls/books/activity").json
+    assert found["requests"] == len(attempts) == sum(one["requests"] for one in found["periods"])
+    statuses = [f"{one['status'] // 100}xx" if one["status"] else "none" for one in attempts]
+    for name in set(statuses):
+        assert sum(one["statuses"].get(name, 0) for one in found["periods"]) == statuses.count(name)
+    assert server.ask("GET", "/crawls/books").body.count(b"<svg") >= 2
+
+
+def test_a_page_stands_beside_its_record_and_requests(server: Serving, web: str) -> None:
+    found = server.ask("GET", f"/v1/crawls/books/page?url={web}/1").json
+    assert found["page"]["requested_url"] == f"{web}/1"
+    assert [one["url"] for one in found["attempts"]] == [f"{web}/1"]
+    assert "pages.warc.gz" in found["why_no_body"]
+    assert server.ask("GET", "/v1/crawls/books/page?url=%20").status == 400
+
+
+def test_a_pair_is_decided_once(server: Serving) -> None:
+    asked = server.ask("POST", "/v1/prices/matches", {"one": "kettle", "other": "kettle", "decision": "same"})
+    assert asked.status == 400
+    unknown = server.ask("POST", "/v1/prices/matches", {"one": "ketle", "other": "pot", "decision": "same"})
+    assert (unknown.status, "kettle" in unknown.json["detail"]) == (404, True)
+
+
+REFLECTED = '"><script>x</script>'
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/crawls/books/items?host={}",
+        "/crawls/books/items?where={}",
+        "/crawls/{}",
+        "/explain?url={}",
+        "/prices/report?shop={}",
+        "/crawls/books/comparison?other={}",
+        "/nothing/{}",
+        "/crawls?state={}",
+    ],
+)
+def test_reflected_text_is_escaped(server: Serving, path: str) -> None:
+    answer = server.ask("GET", path.format(quote(REFLECTED, safe="")))
+    assert answer.status in (200, 400, 404)
+    assert b"<script>" not in answer.body
+
+
+def test_reflected_text_of_the_log_in_is_escaped(guarded: tuple[Serving, str, str]) -> None:
+    server, _, _ = guarded
+    answer = server.ask("GET", f"/login?to={quote(REFLECTED, safe='')}")
+    assert answer.status == 200
+    assert b"<script>" not in answer.body
+
+
+def test_a_planted_cookie_is_no_log_in(guarded: tuple[Serving, str, str]) -> None:
+    server, admin, _ = guarded
+    planted = {"Cookie": "gossamer_token=gsm_planted"}
+    assert server.ask("GET", "/crawls", **planted).status in (303, 401)
+    entered = send(server, "/login", planted, token=admin)
+    assert f"gossamer_token={admin}" in entered.headers["set-cookie"]
+    assert "planted" not in entered.headers["set-cookie"]
+
+
+def test_guesses_at_the_log_in_are_slowed(tmp_path: Path) -> None:
+    token(tmp_path, "--scope", "read")
+    with served_folder(tmp_path, "--token-file", "tokens.jsonl") as server:
+        statuses = {
+            send(server, "/login", token=f"gsm_{number}").status for number in range(MAX_FAILURES + 1)
+        }
+    assert statuses == {401, 429}
+
+
+def test_a_prefix_holds_in_views_and_reports(guarded: tuple[Serving, str, str]) -> None:
+    server, _, red = guarded
+    head = {"Authorization": f"Bearer {red}"}
+    for path in ("activity", "page?url=http://x.example/", "dead-letters/groups", "comparison?other=red-1"):
+        assert server.ask("GET", f"/v1/crawls/blue-1/{path}", **head).status == 404
+    assert server.ask("GET", "/v1/crawls/red-1/comparison?other=blue-1", **head).status == 404
+    assert server.ask("GET", "/v1/prices/report", **head).status == 404
+    pair = {"one": "a", "other": "b", "decision": "same"}
+    assert server.ask("POST", "/v1/prices/matches", pair, **head).status == 403

@@ -151,6 +151,7 @@ def test_the_scripts_of_a_page_stay_below_the_path(server: Serving) -> None:
         page.goto(f"{address}/crawls/books")
         expect(page.locator("#live")).to_have_text(re.compile("live, "))
         page.keyboard.press("g")
+        page.keyboard.press("g")
         page.wait_for_url(f"{address}/crawls")
         browser.close()
     assert any("/live?crawl=books" in url for url in asked)

@@ -14,7 +14,7 @@ from gossamer.errors import ServiceAway
 from gossamer.frontier.crawls import ENDED
 from gossamer.frontier.stats import Letter
 from gossamer.model.summary import Summary
-from gossamer.operations import results, results_of_uses
+from gossamer.operations import results, results_of_uses, results_of_views
 from gossamer.operations.table import BY_NAME
 from gossamer.sinks import jsonl
 from gossamer.state.action_log import Action
@@ -445,6 +445,22 @@ class Client:
         """Explains why a URL was or was not fetched: the verdict of each check, and the rule that decided."""
         return self._do(results_of_uses.Explanation, "explain", url=url, crawl=crawl, depth=depth)
 
+    def activity(self, crawl: str) -> results_of_views.CrawlActivity:
+        """Counts the requests of a crawl over time, by the class of their responses."""
+        return self._do(results_of_views.CrawlActivity, "crawl_activity", crawl=crawl)
+
+    def page(self, crawl: str, url: str) -> results_of_views.PageInspection:
+        """Returns a page of a crawl: its record, items, requests, and its stored body."""
+        return self._do(results_of_views.PageInspection, "page_show", crawl=crawl, url=url)
+
+    def dead_groups(self, crawl: str) -> results_of_views.LetterGroups:
+        """Groups the dead letters of a crawl by reason and host, most first."""
+        return self._do(results_of_views.LetterGroups, "dead_groups", crawl=crawl)
+
+    def compare(self, crawl: str, other: str) -> results_of_views.CrawlComparison:
+        """Compares the counts of two crawls."""
+        return self._do(results_of_views.CrawlComparison, "crawl_compare", crawl=crawl, other=other)
+
     def map(
         self,
         url: str,
@@ -509,7 +525,7 @@ class Client:
 
     def metrics(self) -> str:
         """Returns the metrics of all crawls and workers in the text format of Prometheus."""
-        return self._connection.call_tagged(BY_NAME["metrics"], {})[1].decode()
+        return self._text("metrics")
 
     def schedules(self) -> results_of_uses.ScheduleList:
         """Returns all schedules: the next due time, the last run and its result."""
@@ -664,6 +680,41 @@ class Client:
     ) -> Iterator[Row]:
         """Yields the changes of prices, availability, sellers, pages and shops, oldest first."""
         return self._table("price_events", history=history, target=target, kind=kind, since=since)
+
+    def price_matches(self, *, history: str = "prices", skipped: bool = False) -> Iterator[Row]:
+        """Yields pairs of offers that wait for a decision, most similar first."""
+        return self._table("price_matches", history=history, skipped=skipped)
+
+    def price_decide(
+        self, one: str, other: str, decision: str, *, history: str = "prices"
+    ) -> results_of_views.MatchDecision:
+        """Decides whether two targets offer the same product: `same`, `different` or `later`."""
+        given = {"one": one, "other": other, "decision": decision}
+        return self._do(results_of_views.MatchDecision, "price_decide", history=history, **given)
+
+    def price_report(
+        self,
+        *,
+        history: str = "prices",
+        days: int = 30,
+        shop: str | None = None,
+        tag: str | None = None,
+        product: str | None = None,
+    ) -> str:
+        """Returns the report on a price history as HTML."""
+        return self._text("price_report", history=history, days=days, shop=shop, tag=tag, product=product)
+
+    def rank_report(self, *, history: str = "ranks", days: int = 30, domain: str | None = None) -> str:
+        """Returns the report on a rank history as HTML."""
+        return self._text("rank_report", history=history, days=days, domain=domain)
+
+    def keyword_report(self, *, folder: str = "keywords", run: str | None = None) -> str:
+        """Returns the report on a count of keywords as HTML."""
+        return self._text("keyword_report", folder=folder, run=run)
+
+    def audit_report(self, audit: str) -> str:
+        """Returns the report on the last complete audit of a site as HTML."""
+        return self._text("audit_report", audit=audit)
 
     def price_run(
         self,
@@ -947,6 +998,9 @@ class Client:
 
     def _do(self, kind: type[Kind], operation: str, **given: Any) -> Kind:
         return self._connection.call(kind, operation, given)
+
+    def _text(self, operation: str, **given: Any) -> str:
+        return self._connection.call_tagged(BY_NAME[operation], given)[1].decode()
 
     def _pages(self, kind: type[Any], operation: str, given: dict[str, Any]) -> Iterator[Any]:
         cursor: str | None = None

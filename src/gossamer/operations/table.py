@@ -7,6 +7,7 @@ from gossamer.operations import inputs, results
 from gossamer.operations.operation import Operation
 from gossamer.operations.table_of_state import STATE
 from gossamer.operations.table_of_uses import USES
+from gossamer.operations.table_of_views import VIEWS
 
 
 def _steering(verb: str, result: type = results.CrawlHandle) -> Operation:
@@ -399,6 +400,7 @@ OPERATIONS = (
         method_of_client="resend",
         example={"webhook": "4f2a91c07d5e"},
     ),
+    *VIEWS,
     *STATE,
     *USES,
 )
@@ -415,13 +417,10 @@ NOT_OFFERED = {
     "dead show": "the list contains all fields of a letter",
     "doctor": "checks this machine",
     "keywords export": "writes files; the tables are operations",
-    "keywords report": "writes a file; the tables are operations",
     "new": "writes a site file",
     "prices alert": "a run sends its alerts itself, if the settings name receivers",
     "prices match": "decides with a person which offers are one product",
     "prices plan": "computes the time of a run; a run that does not fit says so",
-    "prices report": "writes a file; the tables are operations",
-    "prices review": "a decision of a person, one pair after another",
     "prices rules": "checks a file of this machine, while it is written",
     "prices send": "sends records to outputs, which callers cannot choose",
     "prices targets": "writes a list of targets",
@@ -430,7 +429,6 @@ NOT_OFFERED = {
     "ranks export": "writes files; the tables are operations",
     "ranks import": "reads files of this machine",
     "ranks plan": "as prices plan",
-    "ranks report": "writes a file; the tables are operations",
     "ranks reparse": "a run parses stored pages again if the rules have changed",
     "ranks rules": "as prices rules",
     "ranks send": "as prices send",

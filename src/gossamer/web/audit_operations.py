@@ -37,11 +37,13 @@ def _folder(context: OperationContext) -> Path:
     return Path(context.settings.data) / "audits"
 
 
-def _path(context: OperationContext, name: str) -> str:
+def audit_path(context: OperationContext, name: str) -> str:
+    """Returns the path of the audits of a site. Raises UnknownName."""
     return database_of(context, name, "audits", "audit", _folder(context))
 
 
-def _summary(path: str) -> AuditSummary:
+def audit_summary(path: str) -> AuditSummary:
+    """Returns the summary of the last complete audit. Raises UnknownName if there is none."""
     try:
         return stored_summary(path)
     except UsageError as error:
@@ -77,7 +79,7 @@ async def audit_show(
     context: OperationContext, given: inputs_of_uses.OneAudit
 ) -> results_of_uses.AuditReport:
     """Shows the last complete audit of a site: counts, and the result of each check."""
-    found = msgspec.to_builtins(await asyncio.to_thread(_summary, _path(context, given.audit)))
+    found = msgspec.to_builtins(await asyncio.to_thread(audit_summary, audit_path(context, given.audit)))
     return msgspec.convert(
         {**found, "audit": given.audit, "number": found["audit"]}, results_of_uses.AuditReport
     )
@@ -87,11 +89,11 @@ async def audit_findings(
     context: OperationContext, given: inputs_of_uses.ListAuditFindings
 ) -> results.RowPage:
     """Lists the findings of the last complete audit of a site."""
-    path = _path(context, given.audit)
+    path = audit_path(context, given.audit)
     need_name(given.check, (one.id for one in CHECKS), "check")
 
     def read(most: int) -> Rows:
-        summary = _summary(path)
+        summary = audit_summary(path)
         with AuditDatabase(path) as database:
             chosen = (
                 {**row, "time": format_time(row["time"].timestamp())}

@@ -29,7 +29,7 @@ from gossamer.web.use_tables import (
 )
 
 
-def _folder(context: OperationContext, name: str) -> str:
+def keyword_folder(context: OperationContext, name: str) -> str:
     """Returns the folder of keyword runs. Raises UnknownName, with the nearest name that the caller may see."""
     known = sorted(
         path.parent.name
@@ -48,7 +48,7 @@ def _rows(found: Iterable[Any]) -> Rows:
 async def _page(
     context: OperationContext, given: Any, read: Callable[[RunTables, int], Iterable[Any]]
 ) -> results.RowPage:
-    folder = _folder(context, given.folder)
+    folder = keyword_folder(context, given.folder)
 
     def rows(most: int) -> Rows:
         need_name(given.run, (one.id for one in list_runs(folder) if one.state == "done"), "run that is done")
@@ -68,7 +68,7 @@ def _site(tables: RunTables, site: str | None) -> str:
 
 async def keyword_runs(context: OperationContext, given: inputs.ListKeywordRuns) -> results.RowPage:
     """Lists the keyword counts of a folder, oldest first."""
-    folder = _folder(context, given.folder)
+    folder = keyword_folder(context, given.folder)
     return await table_page(given, lambda most: _rows(list_runs(folder)[:most]))
 
 
@@ -118,7 +118,7 @@ async def keyword_cannibals(context: OperationContext, given: inputs.ListCanniba
 
 async def keyword_trend(context: OperationContext, given: inputs.KeywordTrend) -> results.RowPage:
     """Lists how often a keyword was found in each run, oldest first."""
-    folder = _folder(context, given.folder)
+    folder = keyword_folder(context, given.folder)
 
     def read(most: int) -> Rows:
         runs = [one for one in list_runs(folder) if one.state == "done"]

@@ -45,7 +45,9 @@ class PathPrefix:
                 "path": path[len(self._prefix) :] or "/",
                 "raw_path": raw[len(self._bytes) :] or b"/",
             }
-        await self._app(scope, receive, _Answer(self._bytes, send).send)
+        # the links of a compressed page cannot be changed; the proxy may compress it
+        headers = [one for one in scope.get("headers", ()) if one[0] != b"accept-encoding"]
+        await self._app({**scope, "headers": headers}, receive, _Answer(self._bytes, send).send)
 
 
 class _Answer:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 from collections.abc import Callable
 from typing import Any
@@ -11,13 +12,14 @@ import msgspec
 from gossamer.client.table_files import TableRows, text_rows
 from gossamer.errors import InvalidField
 from gossamer.operations import inputs_of_uses as inputs
-from gossamer.operations import results, results_of_uses
+from gossamer.operations import inputs_of_views, results, results_of_uses, results_of_views
 from gossamer.operations.command_runs import start_run
 from gossamer.operations.context import OperationContext
 from gossamer.operations.guarded_targets import check_target
 from gossamer.uses.prices import report_tables, series
 from gossamer.uses.prices.failing import list_failing
 from gossamer.uses.prices.history import History
+from gossamer.uses.prices.match_offers import OpenPair, decide, list_open
 from gossamer.uses.prices.model import EventKind
 from gossamer.uses.prices.report import choose_targets, list_products
 from gossamer.uses.prices.target_filter import TargetFilter
@@ -152,6 +154,50 @@ async def price_events(context: OperationContext, given: inputs.ListPriceEvents)
         return [msgspec.to_builtins(one) for one in chosen[:most]]
 
     return await _page(context, given, read)
+
+
+async def price_matches(
+    context: OperationContext, given: inputs_of_views.ListPriceMatches
+) -> results.RowPage:
+    """Lists pairs of offers with similar names that wait for a decision of a person, most similar first."""
+    return await _page(
+        context,
+        given,
+        lambda base, most: [_pair(one) for one in list_open(base, later=given.skipped, limit=most)],
+    )
+
+
+def _pair(pair: OpenPair) -> dict[str, Any]:
+    found = {"one": pair.one, "other": pair.other, "score": round(pair.score, 2)}
+    for name, values in (("shop", pair.shops), ("name", pair.names), ("url", pair.urls)):
+        found |= {name: values[0], f"other_{name}": values[1]}
+    prices = [
+        None if price is None else f"{price:f} {currency}".strip()
+        for price, currency in zip(pair.prices, pair.currencies, strict=True)
+    ]
+    return {**found, "price": prices[0], "other_price": prices[1], "conflict": pair.conflict or None}
+
+
+async def price_decide(
+    context: OperationContext, given: inputs_of_views.DecidePriceMatch
+) -> results_of_views.MatchDecision:
+    """Decides whether two targets offer the same product. `later` keeps the pair aside."""
+    path = database_of(context, given.history, "price_meta", "price history")
+
+    def store() -> int:
+        with History(path) as base:
+            known = [one.key for one in base.targets()]
+            need_name(given.one, known, "target")
+            need_name(given.other, known, "target")
+            if given.one == given.other:
+                raise InvalidField("a target is always the same product as itself", "/other")
+            decide(base, [(given.one, given.other, given.decision)], time.time())
+            return len(list_open(base))
+
+    left = await asyncio.to_thread(store)
+    return results_of_views.MatchDecision(
+        one=given.one, other=given.other, decision=given.decision, left=left
+    )
 
 
 async def price_run(context: OperationContext, given: inputs.StartPriceRun) -> results_of_uses.CommandRun:

@@ -46,7 +46,7 @@ async def _page(
     return await table_page(given, rows)
 
 
-def _domain(base: RankHistory, text: str | None) -> str:
+def followed_domain(base: RankHistory, text: str | None) -> str:
     """Returns a followed domain as the history names it, or ''. Raises InvalidField and UnknownName."""
     if text is None:
         return ""
@@ -65,7 +65,7 @@ async def rank_positions(context: OperationContext, given: inputs.ListPositions)
         lambda base, most: _rows(
             tables.positions_table(
                 base,
-                domain=_domain(base, given.domain),
+                domain=followed_domain(base, given.domain),
                 days=given.days,
                 only_moves=given.moves,
                 tag=given.tag,
@@ -80,7 +80,7 @@ async def rank_history(context: OperationContext, given: inputs.RankSeries) -> r
     def read(base: RankHistory, most: int) -> Rows:
         words = " ".join(given.keyword.split())
         need_name(words, {one.keyword for one in base.searches(listed=False).values()}, "keyword")
-        domain = _domain(base, given.domain)
+        domain = followed_domain(base, given.domain)
         return _rows(tables.keyword_table(base, words, domain=domain, days=given.days))
 
     return await _page(context, given, read)
@@ -90,7 +90,7 @@ async def rank_competitors(context: OperationContext, given: inputs.ListCompetit
     """Compares domains by share of voice, or side by side for each keyword."""
 
     def read(base: RankHistory, most: int) -> Rows:
-        domain = _domain(base, given.domain)
+        domain = followed_domain(base, given.domain)
         if given.side_by_side:
             return _rows(tables.side_by_side_table(base, domain=domain))
         return _rows(tables.competitors_table(base, domain=domain, limit=most))

@@ -272,8 +272,10 @@ class Service:
         async with self._recorded(operation, context.caller, given, "api"):
             result = await operation.call(context, given)
         if operation.media != "application/json":
-            return Response(mask(result), 200, answers.HEADERS, operation.media)
-        body, headers = answers.encode(result), {}
+            headers = answers.DOCUMENT_HEADERS if operation.media.startswith("text/html") else answers.HEADERS
+            return Response(mask(result), 200, headers, operation.media)
+        body = answers.encode(result)
+        headers = {}
         if operation.tagged == operation.name:
             tag = headers["ETag"] = answers.entity_tag(operation.name, result, body)
             if tag in [one.strip() for one in request.headers.get("if-none-match", "").split(",")]:

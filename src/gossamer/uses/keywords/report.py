@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import Final
 
 from gossamer.errors import UsageError
-from gossamer.uses.html_report import END, Cell, chart, facts, head, link, section, svg
+from gossamer.uses.charts import BLUE, Chart, ChartSize, share_bar
+from gossamer.uses.html_report import END, Cell, chart, facts, head, link, section
 from gossamer.uses.keywords.run import KeywordRun, list_runs
 from gossamer.uses.keywords.views import KeywordTotal, RunTables, TrendPoint, read_trend
 from gossamer.uses.numbers import counted, percent
@@ -20,8 +21,7 @@ MAX_TRENDS: Final = 12
 MAX_RUNS: Final = 60
 """Maximum number of runs in a trend chart. A trend chart shows the latest runs."""
 MAX_MATRIX: Final = 12
-WIDTH, HEIGHT, LEFT, BOTTOM = 360, 120, 56, 26
-"""The size of a chart, and the space for the labels of its axes on the left and at the bottom, in pixels."""
+SIZE = ChartSize(width=360, height=120, left=56, font=11)
 
 
 def write_report(tables: RunTables, run: KeywordRun, folder: str, output: str) -> None:
@@ -68,7 +68,7 @@ def _keywords(found: Sequence[KeywordTotal], listed: bool) -> str:
         [
             ("", f"{escape(one.keyword)}{_contexts(one)}"),
             ("n", f"{one.count:,}"),
-            ("", f'<span class="bar" style="width:{120 * one.count / max(1, most):.0f}px"></span>'),
+            ("", share_bar(one.count / max(1, most))),
             ("n", f"{one.pages:,}"),
             ("n", percent(one.share, 1)),
             ("n", percent(one.density, 3)),
@@ -117,7 +117,7 @@ def _trends(folder: str, keywords: Sequence[KeywordTotal]) -> str:
                     escape(one.keyword),
                     f"{points[0].count:,} to {points[-1].count:,}",
                     draw_trend(points),
-                    WIDTH,
+                    small=True,
                 )
             )
     note = f"Occurrences in the last {counted(len(runs), 'run')}."
@@ -131,23 +131,16 @@ def _trends(folder: str, keywords: Sequence[KeywordTotal]) -> str:
 def draw_trend(points: Sequence[TrendPoint]) -> str:
     """Returns an SVG chart of a keyword's counts over runs. The chart has one step for each run."""
     most = max(1, *(one.count for one in points))
-    floor, top = float(HEIGHT - BOTTOM), 10.0
-    step = (WIDTH - LEFT - 14) / (len(points) - 1)
-    places = [(LEFT + j * step, floor - one.count / most * (floor - top)) for j, one in enumerate(points)]
-    path = "M" + "L".join(f"{x:.1f},{y:.1f}" for x, y in places)
-    dots = "".join(f'<circle cx="{x:.1f}" cy="{y:.1f}" r="2.5" fill="var(--c0)"/>' for x, y in places)
-    labels = (
-        f'<text x="{LEFT - 6}" y="{top + 6:.0f}" text-anchor="end">{most:,}</text>'
-        f'<text x="{LEFT - 6}" y="{floor + 4:.0f}" text-anchor="end">0</text>'
-        f'<text x="{LEFT}" y="{HEIGHT - 6}">{_day(points[0].run)}</text>'
-        f'<text x="{WIDTH - 12}" y="{HEIGHT - 6}" text-anchor="end">{_day(points[-1].run)}</text>'
-    )
     label = f"Trend of {points[0].keyword}: {', '.join(str(one.count) for one in points)}"
-    drawn = (
-        f'<path d="M{LEFT},{floor}H{WIDTH - 12}" stroke="var(--line)"/>'
-        f'<path d="{path}" fill="none" stroke="var(--c0)" stroke-width="2"/>{dots}{labels}'
-    )
-    return svg(label, WIDTH, HEIGHT, drawn, 11)
+    drawn = Chart(label, (0, len(points) - 1), (0, most), SIZE)
+    drawn.bottom_rule()
+    drawn.line(((number, one.count) for number, one in enumerate(points)))
+    for number, one in enumerate(points):
+        drawn.dot(number, one.count, BLUE)
+    drawn.value(most, f"{most:,}")
+    drawn.value(0, "0")
+    drawn.ends(_day(points[0].run), _day(points[-1].run))
+    return drawn.svg()
 
 
 def _terms(tables: RunTables, sites: Sequence[str]) -> str:

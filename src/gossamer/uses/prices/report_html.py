@@ -7,17 +7,15 @@ from collections.abc import Sequence
 from decimal import Decimal
 from html import escape
 
-from gossamer.uses.html_report import END, breakable, date, facts, head, link, section, svg
+from gossamer.uses.charts import BAD, GOOD, UNKNOWN, Chart, ChartSize
+from gossamer.uses.html_report import END, breakable, date, facts, head, link, section
 from gossamer.uses.html_report import chart as chart_box
 from gossamer.uses.numbers import percent
 from gossamer.uses.prices.changes import UNAVAILABLE
 from gossamer.uses.prices.report import MAX_ROWS, PriceChart, PriceReport
-from gossamer.uses.prices.series import MarketOffer, Point
+from gossamer.uses.prices.series import MarketOffer, Point, PriceStatistics
 
-WIDTH, HEIGHT, LEFT, BOTTOM = 560, 150, 70, 34
-"""The size of a chart, and the space for the labels of its axes on the left and at the bottom, in pixels."""
-MIN_LINE_PX = 3.0
-"""The price of a shorter time is shown as a point."""
+SIZE = ChartSize(left=70, bottom=34)
 
 
 def render_report(report: PriceReport) -> str:
@@ -157,62 +155,35 @@ def _chart(chart: PriceChart, after: float, now: float) -> str:
     title = link(chart.url, move.name or move.target)
     currency = next((one.currency for one in reversed(chart.points) if one.price is not None), move.currency)
     about = f"{escape(move.shop)} · lowest {money(found.lowest)}, median {money(found.median)}, highest {money(found.highest, currency)}"
-    return chart_box(title, about, draw_chart(chart, after, now), WIDTH)
+    return chart_box(title, about, draw_chart(chart, after, now))
 
 
 def draw_chart(chart: PriceChart, after: float, now: float) -> str:
     """Returns an SVG chart of one offer: its prices in the last currency as steps, the usual price band, and
     the stock."""
-    found, end = chart.statistics, now
-    points = [one for one in chart.points if one.price is not None]
+    return draw_price_line(chart.move.name or chart.move.target, chart.points, chart.statistics, after, now)
+
+
+def draw_price_line(
+    name: str, known: Sequence[Point], found: PriceStatistics, after: float, now: float
+) -> str:
+    """Returns the chart of the prices of one offer, or '' if no price is known."""
+    points = [one for one in known if one.price is not None]
     points = [one for one in points if one.currency == points[-1].currency]
     if not points or found.lowest is None or found.highest is None or found.band is None:
         return ""
     low, high = float(found.lowest), float(found.highest)
     space = (high - low) * 0.08 or high * 0.05 or 1.0
-    top, floor = 10.0, float(HEIGHT - BOTTOM)
-
-    def x(when: float) -> float:
-        return LEFT + (max(when, after) - after) / (end - after) * (WIDTH - LEFT - 14)
-
-    def y(price: Decimal | float) -> float:
-        return floor - (float(price) - low + space) / (high - low + 2 * space) * (floor - top)
-
-    steps, path = _ends(points, end), ""
-    for point, until in steps:
-        if until > after and point.price is not None:
-            path += f"{'L' if path else 'M'}{x(point.time):.1f},{y(point.price):.1f}H{x(until):.1f}"
-    lower, upper = found.band
-    band = (
-        f'<rect x="{LEFT}" y="{y(upper):.1f}" width="{WIDTH - LEFT - 14}" '
-        f'height="{max(1.0, y(lower) - y(upper)):.1f}" fill="var(--band)"/>'
-    )
-    median = f'<path d="M{LEFT},{y(found.median or 0):.1f}H{WIDTH - 14}" stroke="var(--dash)" stroke-dasharray="4 4"/>'
-    labels = "".join(
-        f'<text x="{LEFT - 8}" y="{y(price) + 4:.1f}" text-anchor="end">{money(price)}</text>'
-        for price in sorted({found.lowest, found.highest})
-    )
-    stock = "".join(
-        f'<rect x="{x(one.time):.1f}" y="{floor + 3:.0f}" width="{max(2.0, x(until) - x(one.time)):.1f}" height="6" '
-        f'fill="{_color(one)}"/>'
-        for one, until in _ends(chart.points, end)
-        if until > after
-    )
-    days = (
-        f'<text x="{LEFT}" y="{HEIGHT - 8}">{date(after)}</text>'
-        f'<text x="{WIDTH - 14}" y="{HEIGHT - 8}" text-anchor="end">{date(now)}</text>'
-    )
-    label = (
-        f"Price line: {chart.move.name or chart.move.target}, lowest {found.lowest}, highest {found.highest}"
-    )
-    line = f'<path d="{path}" fill="none" stroke="var(--c0)" stroke-width="2"/>'
-    # a line without length, such as that of the first run, shows its points
-    line += "".join(
-        f'<circle cx="{x(point.time):.1f}" cy="{y(point.price):.1f}" r="2.5" fill="var(--c0)"/>'
-        for point, until in steps
-        if point.price is not None and point.time >= after and x(until) - x(point.time) < MIN_LINE_PX
-    )
-    return svg(label, WIDTH, HEIGHT, f"{band}{median}{line}{stock}{labels}{days}")
+    label = f"Price line: {name}, lowest {found.lowest}, highest {found.highest}"
+    drawn = Chart(label, (after, now), (low - space, high + space), SIZE)
+    drawn.band(*map(float, found.band))
+    drawn.rule(float(found.median or 0), "var(--dash)", dashed=True)
+    drawn.steps([(one.time, float(one.price)) for one in points if one.price is not None], now)
+    drawn.strip((one.time, until, _color(one)) for one, until in _ends(known, now))
+    for price in sorted({found.lowest, found.highest}):
+        drawn.value(float(price), money(price))
+    drawn.ends(date(after), date(now))
+    return drawn.svg()
 
 
 def _ends(points: Sequence[Point], end: float) -> list[tuple[Point, float]]:
@@ -222,8 +193,8 @@ def _ends(points: Sequence[Point], end: float) -> list[tuple[Point, float]]:
 
 def _color(point: Point) -> str:
     if point.availability is None:
-        return "var(--unknown)"
-    return "var(--out)" if point.availability in UNAVAILABLE else "var(--in)"
+        return UNKNOWN
+    return BAD if point.availability in UNAVAILABLE else GOOD
 
 
 def _counted(found: Sequence[object]) -> str:

@@ -4,11 +4,12 @@ displayed in a sandboxed frame that runs no scripts and loads no external resour
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from html import escape
 
-from gossamer.uses.html_report import END, date, facts, head, legend_entry, link, section, svg, table
+from gossamer.parsing.still_page import POLICY, still_page
+from gossamer.uses.charts import BAND_COLORS, COLORS, Chart, ChartSize
+from gossamer.uses.html_report import END, date, facts, head, legend_entry, link, section, table
 from gossamer.uses.html_report import chart as chart_box
 from gossamer.uses.numbers import percent
 from gossamer.uses.ranks.domains import shown_domain
@@ -16,14 +17,7 @@ from gossamer.uses.ranks.measures import BELOW, count_bands
 from gossamer.uses.ranks.report import MAX_KEYWORDS, RankChart, RankReport, ShownPage
 from gossamer.uses.ranks.series import RankPoint, Standing
 
-WIDTH, HEIGHT, LEFT, RIGHT, BOTTOM = 560, 170, 64, 14, 26
-"""The size of a chart, and the space for axis labels, in pixels."""
-COLORS = tuple(f"var(--c{number})" for number in range(5))
-BAND_COLORS = tuple(f"var(--b{number})" for number in range(7))
-_ACTIVE = re.compile(
-    r"<(script|iframe|object|embed|noscript|template)\b.*?(?:</\1\s*>|\Z)|<(?:meta|link|base)\b[^>]*>",
-    re.IGNORECASE | re.DOTALL,
-)
+SIZE, SIZE_OF_RANKS = ChartSize(height=170), ChartSize(height=170, under=22)
 
 
 def render_report(report: RankReport) -> str:
@@ -222,34 +216,23 @@ def _distribution(report: RankReport) -> str:
     names = list(dict.fromkeys(name for day in report.days for name in day.bands))
     names.sort(key=lambda name: (name == BELOW, len(name), name))
     key = "".join(legend_entry(BAND_COLORS[n % 7], name) for n, name in enumerate(names))
-    width = (WIDTH - LEFT - RIGHT) / len(report.days)
-    top, floor = 8.0, float(HEIGHT - BOTTOM)
+    first, last = report.days[0].time, report.days[-1].time
     most = max(day.known for day in report.days)
-    bars = ""
-    for number, day in enumerate(report.days):
-        y = floor
-        for n, name in enumerate(names):
-            tall = day.bands.get(name, 0) / most * (floor - top)
-            if tall:
-                y -= tall
-                bars += (
-                    f'<rect x="{LEFT + number * width:.1f}" y="{y:.1f}" width="{max(1.0, width - 1):.1f}" '
-                    f'height="{tall:.1f}" fill="{BAND_COLORS[n % 7]}"/>'
-                )
-    axis = _axis(report.days[0].time, report.days[-1].time, ((str(most), top + 4), ("0", floor)))
-    bands = svg("Positions by band and day", WIDTH, HEIGHT, bars + axis)
+    bands = Chart("Positions by band and day", (first, last), (0, most), SIZE)
+    bands.bars([[day.bands.get(name, 0) for name in names] for day in report.days], BAND_COLORS)
     shares = [day.visibility for day in report.days]
     high = max(*shares, 0.001)
-    points = " ".join(
-        f"{LEFT + (number + 0.5) * width:.1f},{floor - share / high * (floor - top):.1f}"
-        for number, share in enumerate(shares)
-    )
-    line = _polyline(points, COLORS[0])
-    axis = _axis(report.days[0].time, report.days[-1].time, ((percent(high, 1), top + 4), ("0", floor)))
-    drawn = svg("Visibility by day", WIDTH, HEIGHT, line + axis)
+    # the points stand above the middle of the bars
+    visible = Chart("Visibility by day", (-0.5, len(shares) - 0.5), (0, high), SIZE)
+    visible.line(enumerate(shares))
+    for drawn, top, text in ((bands, most, str(most)), (visible, high, percent(high, 1))):
+        drawn.value(top, text)
+        drawn.value(0, "0")
+        drawn.ends(date(first), date(last))
+    about = "Share of the clicks that position 1 everywhere would get"
     return (
-        f'<h2>Distribution and visibility</h2><div class="charts">{chart_box("Keywords by band", key, bands, WIDTH)}'
-        f"{chart_box('Visibility', 'Share of the clicks that position 1 everywhere would get', drawn, WIDTH)}</div>"
+        '<h2>Distribution and visibility</h2><div class="charts">'
+        f"{chart_box('Keywords by band', key, bands.svg())}{chart_box('Visibility', about, visible.svg())}</div>"
     )
 
 
@@ -257,24 +240,17 @@ def _volatility(report: RankReport) -> str:
     found = report.volatility
     if len(found) < 2:
         return ""
-    high, top, floor = max(max(one.jaccard, one.rbo) for one in found) or 1.0, 8.0, HEIGHT - BOTTOM
-    x = _scale(found[0].time, found[-1].time)
-    lines = ""
-    for name, color in (("jaccard", COLORS[0]), ("rbo", COLORS[1])):
-        points = " ".join(
-            f"{x(one.time):.1f},{floor - getattr(one, name) / high * (floor - top):.1f}" for one in found
-        )
-        lines += _polyline(points, color)
-    axis = _axis(found[0].time, found[-1].time, ((f"{high:.2f}", top + 4), ("0", floor)))
+    high = max(max(one.jaccard, one.rbo) for one in found) or 1.0
+    drawn = Chart("Volatility by run", (found[0].time, found[-1].time), (0, high), SIZE)
+    drawn.line(((one.time, one.jaccard) for one in found), COLORS[0])
+    drawn.line(((one.time, one.rbo) for one in found), COLORS[1])
+    drawn.value(high, f"{high:.2f}")
+    drawn.value(0, "0")
+    drawn.ends(date(found[0].time), date(found[-1].time))
     key = legend_entry(COLORS[0], "1 - Jaccard of the first ten") + legend_entry(
         COLORS[1], "1 - rank-biased overlap (p = .9)"
     )
-    return "<h2>Volatility</h2>" + chart_box(
-        "How much the first ten results moved",
-        key,
-        svg("Volatility by run", WIDTH, HEIGHT, lines + axis),
-        WIDTH,
-    )
+    return f"<h2>Volatility</h2>{chart_box('How much the first ten results moved', key, drawn.svg())}"
 
 
 def _charts(report: RankReport) -> str:
@@ -293,67 +269,51 @@ def _chart(chart: RankChart, after: float, now: float) -> str:
     names = [(one.domain, chart.points), *chart.rivals.items()]
     key = "".join(legend_entry(COLORS[n % 5], shown_domain(name)) for n, (name, _) in enumerate(names))
     title = f"{escape(one.keyword)} <span class=off>{escape(one.engine)} {escape(one.place)}</span>"
-    return chart_box(title, key, draw_chart(chart, after, now), WIDTH)
+    return chart_box(title, key, draw_chart(chart, after, now))
 
 
 def draw_chart(chart: RankChart, after: float, now: float) -> str:
     """Returns an SVG chart of the positions of domains in a search over time. Position 1 is at the top."""
     lines = [chart.points, *chart.rivals.values()]
+    return draw_positions(chart.standing.keyword, chart.standing.depth, lines, chart.failed, (after, now))
+
+
+def draw_positions(
+    keyword: str,
+    depth: int,
+    lines: Sequence[Sequence[RankPoint]],
+    failed: Sequence[tuple[float, str]],
+    period: tuple[float, float],
+) -> str:
+    """Returns the chart of the positions of domains, the own one first. `failed`: the failed checks."""
+    after, now = period
     places = [point.position for points in lines for point in points if point.position is not None]
     times = [point.time for points in lines for point in points] or [now]
-    lowest = max([*places, 10])
-    top, floor, out = 10.0, float(HEIGHT - BOTTOM - 22), float(HEIGHT - BOTTOM)
-    x = _scale(max(after, min(times)), max(now, max(times)))
-
-    def y(position: int | None) -> float:
-        return out if position is None else top + (position - 1) / max(1, lowest - 1) * (floor - top)
-
-    drawn = "".join(
-        f'<path d="M{LEFT},{y(place):.1f}H{WIDTH - RIGHT}" stroke="var(--row)"/>'
-        for place in (1, 3, 10)
-        if place <= lowest
-    )
-    drawn += f'<path d="M{LEFT},{out:.1f}H{WIDTH - RIGHT}" stroke="var(--line)" stroke-dasharray="3 3"/>'
+    lowest, start, end = max([*places, 10]), max(after, min(times)), max(now, max(times))
+    label = f"Positions for {keyword}, position 1 at the top"
+    drawn = Chart(label, (start, end), (lowest, 1), SIZE_OF_RANKS)
+    for place in (1, 3, 10):
+        if place <= lowest:
+            drawn.rule(place)
+    drawn.bottom_rule(dashed=True)
     for number in range(len(lines) - 1, -1, -1):
-        drawn += _line(lines[number], x, y, COLORS[number % 5], 2.4 if number == 0 else 1.4)
-    drawn += "".join(
-        f'<path d="M{x(at):.1f},{out + 3:.1f}v6" stroke="var(--out)" stroke-width="2"><title>{escape(why)}</title></path>'
-        for at, why in chart.failed
-    )
-    labels = [
-        (str(place), y(place) + 4) for place in dict.fromkeys((1, 10 if lowest > 13 else lowest, lowest))
-    ]
-    depth = chart.standing.depth
-    axis = _axis(max(after, min(times)), max(now, max(times)), (*labels, (f">{depth}", out + 4)))
-    return svg(f"Positions for {chart.standing.keyword}, position 1 at the top", WIDTH, HEIGHT, drawn + axis)
+        _line(drawn, lines[number], COLORS[number % 5], 2.4 if number == 0 else 1.4)
+    for at, why in failed:
+        drawn.mark(at, why)
+    for place in dict.fromkeys((1, 10 if lowest > 13 else lowest, lowest)):
+        drawn.value(place, str(place))
+    drawn.value(None, f">{depth}")
+    drawn.ends(date(start), date(end))
+    return drawn.svg()
 
 
-def _line(
-    points: Sequence[RankPoint],
-    x: Callable[[float], float],
-    y: Callable[[int | None], float],
-    color: str,
-    width: float,
-) -> str:
-    path, inside = "", False
-    dots = ""
-    shown = [False, *(point.position is not None for point in points), False]
-    for number, point in enumerate(points, 1):
-        at = f"{x(point.time):.1f},{y(point.position):.1f}"
+def _line(drawn: Chart, points: Sequence[RankPoint], color: str, width: float) -> None:
+    drawn.line(((point.time, point.position) for point in points), color, width)
+    for point in points:
         if point.position is None:
-            inside = False
-            dots += f'<circle cx="{x(point.time):.1f}" cy="{y(None):.1f}" r="1.6" fill="{color}"/>'
-            continue
-        path += f"{'L' if inside else 'M'}{at}"
-        inside = True
-        if not shown[number - 1] and not shown[number + 1]:  # a point without a neighbour makes no line
-            dots += f'<circle cx="{x(point.time):.1f}" cy="{y(point.position):.1f}" r="3" fill="{color}"/>'
-        if point.note:
-            dots += (
-                f'<circle cx="{x(point.time):.1f}" cy="{y(point.position):.1f}" r="3" fill="var(--box)" stroke="{color}">'
-                f"<title>{escape(point.note)}</title></circle>"
-            )
-    return f'<path d="{path}" fill="none" stroke="{color}" stroke-width="{width}"/>{dots}' if path else dots
+            drawn.dot(point.time, None, color, 1.6)
+        elif point.note:
+            drawn.dot(point.time, point.position, color, 3, title=point.note, hollow=True)
 
 
 def _page(report: RankReport) -> str:
@@ -381,32 +341,9 @@ def _page(report: RankReport) -> str:
 def _frame(page: ShownPage) -> str:
     """Returns a sandboxed frame with a saved page. The frame runs no scripts and loads no external
     resources."""
-    policy = "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'; img-src data:\">"
-    body = _ACTIVE.sub("", page.body)
-    return f'<iframe sandbox title="The saved page" srcdoc="{escape(policy + body)}"></iframe>'
-
-
-def _polyline(points: str, color: str) -> str:
-    """Returns a line through points, or the point if there is only one."""
-    if " " not in points:
-        x, _, y = points.partition(",")
-        return f'<circle cx="{x}" cy="{y}" r="3" fill="{color}"/>'
-    return f'<polyline points="{points}" fill="none" stroke="{color}" stroke-width="2"/>'
-
-
-def _scale(start: float, end: float) -> Callable[[float], float]:
-    return lambda at: (
-        LEFT + (min(max(at, start), end) - start) / ((end - start) or 1.0) * (WIDTH - LEFT - RIGHT)
-    )
-
-
-def _axis(start: float, end: float, labels: Sequence[tuple[str, float]]) -> str:
-    texts = "".join(
-        f'<text x="{LEFT - 6}" y="{y:.1f}" text-anchor="end">{escape(text)}</text>' for text, y in labels
-    )
+    policy = f'<meta http-equiv="Content-Security-Policy" content="{POLICY}">'
     return (
-        f'{texts}<text x="{LEFT}" y="{HEIGHT - 4}">{date(start)}</text>'
-        f'<text x="{WIDTH - RIGHT}" y="{HEIGHT - 4}" text-anchor="end">{date(end)}</text>'
+        f'<iframe sandbox title="The saved page" srcdoc="{escape(policy + still_page(page.body))}"></iframe>'
     )
 
 

@@ -26,6 +26,8 @@ class FormField(NamedTuple):
     required: bool
     choices: tuple[str, ...] = ()
     value: Any = ""
+    hint: str = ""
+    """The default."""
 
     @property
     def label(self) -> str:
@@ -50,7 +52,8 @@ def form_fields(operation: Operation, given: Mapping[str, Any] | None = None) ->
             text = one.get("description") or next(
                 (part["description"] for part in one.get("anyOf", ()) if "description" in part), ""
             )
-            found.append(FormField(name, kind, text, name in about.get("required", ()), choices, value))
+            hint = str(one.get("default") or "") if kind in ("text", "number") else ""
+            found.append(FormField(name, kind, text, name in about.get("required", ()), choices, value, hint))
     return found
 
 

@@ -21,8 +21,18 @@ TEMPLATES = {
     "dead_list": "dead_letters.html",
     "skipped_list": "skipped.html",
     "worker_list": "workers.html",
+    "crawl_hosts": "hosts.html",
+    "crawl_compare": "comparison.html",
+    "host_show": "host.html",
+    **dict.fromkeys(("item_list", "page_list", "attempt_list"), "rows.html"),
+    "page_show": "stored_page.html",
+    "explain": "explained.html",
+    "price_matches": "matches.html",
+    **dict.fromkeys(("price_report", "rank_report", "keyword_report", "audit_report"), "report.html"),
 }
 """Templates of operations whose result the general template does not show well."""
+BESIDE = {"crawl_show": ("crawl_activity",), "dead_list": ("dead_groups",)}
+"""Operations with the same fields in the path whose results a page shows too."""
 CONFIRMED = frozenset(
     {
         *(
@@ -48,6 +58,8 @@ ANSWERS = {
 UNDONE_BY = {"dead_requeue": "dead_undo", "dead_drop": "dead_undo"}
 """The operations that undo others. They are offered once, after the other one."""
 UNSHOWN = frozenset({"version"})
+UNLINKED = frozenset({"crawl_activity", "dead_groups", "page_show"})
+"""Operations whose pages are part of other pages, or need the URL that a row has."""
 FIRST = (
     "crawls",
     "explain",
@@ -75,7 +87,36 @@ TITLES = {
     "skipped_list": "Skipped URLs",
     "skipped_requeue": "Requeue some of them",
     "scrape": "Try a page",
+    "crawl_hosts": "Queue and hosts",
+    "page_show": "Page",
+    "crawl_compare": "Compare",
+    "price_report": "Prices",
+    "rank_report": "Ranks",
+    "keyword_report": "Keywords",
+    "audit_report": "Audit",
+    "price_matches": "Matches",
+    "price_decide": "Decide",
 }
+KEYS = {
+    "crawls": "c",
+    "explain": "e",
+    "find": "f",
+    "prices": "p",
+    "ranks": "r",
+    "keywords": "k",
+    "audits": "u",
+    "schedules": "s",
+    "alerts": "l",
+    "workers": "w",
+    "scrape": "t",
+    "hosts": "h",
+    "items": "i",
+    "pages": "b",
+    "attempts": "a",
+    "dead-letters": "d",
+    "comparison": "m",
+}
+"""The keys that lead to a page after `g`, by the last part of its address."""
 RUNNING, PAUSED = frozenset({"running"}), frozenset({"paused"})
 OPEN = RUNNING | PAUSED | {"stopping", "ending"}
 STATES = {
@@ -96,6 +137,13 @@ class NavLink(NamedTuple):
     path: str
     text: str
     current: bool = False
+
+    @property
+    def key(self) -> str:
+        """The key that leads to the page after `g`, or ''."""
+        parts = self.path.strip("/").split("/")
+        known = KEYS.get(parts[-1], "") if len(parts) in (1, 3) else ""
+        return known or (KEYS.get(parts[0], "") if parts[-1] == "report" else "")
 
 
 class FoundPage(NamedTuple):
@@ -180,9 +228,16 @@ class Pages:
         links = []
         for shape, (_, methods) in self._routes.items():
             is_below = shape == top or shape.startswith(f"{top}/")
+            shown = methods.get("GET")
+            if shown is not None and shown.name in UNLINKED:
+                continue
             if is_below and shape.count("{") == named and ("GET" in methods or not named):
                 path = filled(shape, found.fields)
-                last = words(shape.rpartition("/")[2].strip("{}"))
+                last = (
+                    "Overview"
+                    if shown is not None and shown.name.endswith("_report") and not named
+                    else (words(shape.rpartition("/")[2].strip("{}")))
+                )
                 links.append(NavLink(path, last if "GET" in methods else TITLES["start"], path == here))
         return links if len(links) > 1 else []
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import hashlib
 import mimetypes
 from collections.abc import Awaitable, Callable
@@ -21,10 +22,14 @@ from gossamer.operations.inputs import Input
 from gossamer.operations.operation import Operation
 from gossamer.operations.problems import RequestProblem, problem_of
 from gossamer.operations.table import BY_NAME
+from gossamer.parsing.still_page import POLICY, still_page
+from gossamer.uses.charts import share_bar
+from gossamer.uses.html_report import STYLE
 from gossamer.web.access import CallerCheck
-from gossamer.web.dashboard import forms, values
+from gossamer.web.dashboard import forms, page_charts, values
 from gossamer.web.dashboard.pages import (
     ANSWERS,
+    BESIDE,
     CONFIRMED,
     TEMPLATES,
     UNDONE_BY,
@@ -38,9 +43,12 @@ from gossamer.web.event_hub import EventHub
 from gossamer.web.request_input import read_body
 
 FOLDER = Path(__file__).parent
-TOKEN, SAID, UNDO = "gossamer_token", "gossamer_said", "gossamer_undo"
-"""Cookies: the token of the caller, what the last operation said, and the operation that undoes it."""
+TOKEN, SAID, UNDO, THEME = "gossamer_token", "gossamer_said", "gossamer_undo", "gossamer_theme"
+"""Cookies: the token of the caller, what the last operation said, the operation that undoes it, and `dark` or `light`."""
+BODY = "/body"
+"""The end of the address of a stored page, behind that of the page that shows it."""
 STATIC_AGE_S = 31_536_000
+MIN_COMPRESSED_BYTES = 1000
 HEADERS = {
     "Cache-Control": "no-store",
     "X-Content-Type-Options": "nosniff",
@@ -49,9 +57,15 @@ HEADERS = {
     "Cross-Origin-Opener-Policy": "same-origin",
     "Content-Security-Policy": (
         "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
-        "form-action 'self'; frame-ancestors 'none'; base-uri 'none'"
+        "frame-src 'self'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'"
     ),
 }
+BODY_HEADERS = {
+    **HEADERS,
+    "X-Frame-Options": "SAMEORIGIN",
+    "Content-Security-Policy": f"{POLICY}; frame-ancestors 'self'; sandbox",
+}
+"""The headers of a stored page. It has an origin of its own, in which nothing runs or loads."""
 Run = Callable[[Operation, Caller, Input, str], Awaitable[Any]]
 """Runs an operation: the operation, the caller, the input, and the entity tag that the caller has seen or ''."""
 
@@ -62,6 +76,7 @@ class Dashboard:
     def __init__(self, run: Run, access: CallerCheck, hub: EventHub) -> None:
         self._run, self._access, self._hub, self._pages = run, access, hub, Pages()
         self._static = {path.name: path.read_bytes() for path in (FOLDER / "static").iterdir()}
+        self._static["page_style.css"] = STYLE.encode()
         self._jinja = jinja2.Environment(
             loader=jinja2.FileSystemLoader(FOLDER / "templates"),
             autoescape=True,
@@ -79,6 +94,11 @@ class Dashboard:
             "columns": values.columns,
             "path_of": lambda one, name: filled(page_path(one), {one.in_path[-1]: str(name)}),
             "part": lambda text: quote(str(text), safe=":"),
+            "pretty": values.pretty,
+            "report_body": values.report_body,
+            "share_bar": share_bar,
+            "activity_charts": page_charts.activity_charts,
+            "list_chart": page_charts.list_chart,
         }
         self._jinja.globals |= {
             "static": self._static_path,
@@ -87,7 +107,11 @@ class Dashboard:
         }
 
     async def answer(self, request: Request) -> Response:
-        """Answers a request with a page, also if it fails."""
+        """Answers a request with a page, also if it fails. Long answers are compressed."""
+        answer = await self._answer(request)
+        return answer if isinstance(answer, StreamingResponse) else _compressed(answer, request)
+
+    async def _answer(self, request: Request) -> Response:
         path = request.url.path
         if path.startswith("/static/") and request.method == "GET":
             return self._file(path.removeprefix("/static/"))
@@ -129,6 +153,8 @@ class Dashboard:
             crawl = request.query_params.get("crawl")
             last = request.headers.get("last-event-id", "")
             return StreamingResponse(self._hub.watch(caller, crawl, last), 200, HEADERS, "text/event-stream")
+        if path.endswith(f"/page{BODY}") and request.method == "GET":
+            return await self._stored_page(request, caller)
         found = self._pages.find(path)
         if found is None:
             raise RequestProblem("not-found", "there is no page at this address")
@@ -155,7 +181,25 @@ class Dashboard:
             operation,
             given=forms.plain(given),
             result=shown,
+            beside={name: await self._beside(name, found, caller) for name in BESIDE.get(operation.name, ())},
         )
+
+    async def _beside(self, name: str, found: FoundPage, caller: Caller) -> Any:
+        """Returns what another operation shows about the same object."""
+        operation = BY_NAME[name]
+        given = forms.read_operation(operation, found.fields, {})
+        return conceal_values(msgspec.to_builtins(await self._run(operation, caller, given, "")))
+
+    async def _stored_page(self, request: Request, caller: Caller) -> Response:
+        """Returns a stored page, for the frame of the page that shows it."""
+        found = self._pages.find(request.url.path.removesuffix(BODY))
+        if found is None or found.shown is None or found.shown.name != "page_show":
+            raise RequestProblem("not-found", "there is no page at this address")
+        query = parse_qs(request.url.query, max_num_fields=forms.MAX_FIELDS)
+        shown = await self._run(
+            found.shown, caller, forms.read_operation(found.shown, found.fields, query), ""
+        )
+        return Response(still_page(shown.body or ""), 200, BODY_HEADERS, "text/html")
 
     async def _sent(
         self, found: FoundPage, operation: Operation, request: Request, caller: Caller
@@ -184,10 +228,15 @@ class Dashboard:
             return self._render(
                 template, request, caller, found, operation, given=forms.plain(given), result=shown
             )
-        answer = RedirectResponse(_page_after(operation, found, shown), 303, HEADERS)
+        after = _page_after(operation, found, shown)
+        if after == request.url.path and request.url.query:
+            after = f"{after}?{request.url.query}"
+        answer = RedirectResponse(after, 303, HEADERS)
         said = shown.get("said") or f"{operation.command or operation.name}: done"
         if (number := shown.get("letters", shown.get("added", shown.get("urls")))) is not None:
             said = f"{operation.command}: {number:,}"
+        if "left" in shown:
+            said = f"{shown['decision']}: {shown['left']:,} left"
         answer.set_cookie(SAID, quote(said[:500]), max_age=60, httponly=True, samesite="strict")
         if operation.name in UNDONE_BY and number:
             undo = UNDONE_BY[operation.name]
@@ -245,6 +294,8 @@ class Dashboard:
             if found is None or caller is None
             else self._pages.actions(found, caller, more.get("result")),
             "caller": caller,
+            "theme": theme if (theme := request.cookies.get(THEME)) in ("dark", "light") else "",
+            "beside": {},
             "has_tokens": self._access.has_tokens,
             "said": unquote(request.cookies.get(SAID, "")),
             "undo": _undo_path(request, caller, found),
@@ -273,6 +324,18 @@ class Dashboard:
         kind = mimetypes.guess_type(name)[0] or "application/octet-stream"
         headers = {**HEADERS, "Cache-Control": f"public, max-age={STATIC_AGE_S}, immutable"}
         return Response(self._static[name], 200, headers, kind)
+
+
+def _compressed(answer: Response, request: Request) -> Response:
+    """Compresses the body of an answer, if the browser can read it. Cookies are sent to pages of this server alone, so
+    no other page can guess at a secret by the length of an answer."""
+    if len(answer.body) < MIN_COMPRESSED_BYTES or "gzip" not in request.headers.get("accept-encoding", ""):
+        return answer
+    answer.body = gzip.compress(bytes(answer.body), 5, mtime=0)
+    answer.headers["Content-Encoding"] = "gzip"
+    answer.headers["Content-Length"] = str(len(answer.body))
+    answer.headers["Vary"] = "Accept-Encoding"
+    return answer
 
 
 def _refuse_other_origin(request: Request) -> None:

@@ -95,6 +95,20 @@ def text_of(value: Any) -> str:
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
 
 
+def pretty(value: Any) -> str:
+    """Returns a value as JSON for people."""
+    return json.dumps(value, ensure_ascii=False, indent=2, default=str)
+
+
+def report_body(document: str) -> str:
+    """Returns the content of a report, without the head of its document and its first heading.
+
+    >>> report_body("<html><style>a{}</style><main><h1>A</h1><p>B</p></main></html>")
+    '<p>B</p>'
+    """
+    return document.partition("</h1>")[2].rpartition("</main>")[0]
+
+
 def columns(rows: list[dict[str, Any]]) -> list[str]:
     """Returns the columns of a table: the fields that any row fills, in the order of their first appearance.
 

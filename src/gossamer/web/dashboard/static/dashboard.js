@@ -1,4 +1,4 @@
-// Live changes, keys and copying. Every page works without this file.
+// Live changes, keys, theme and copying. Every page works without this file.
 "use strict";
 
 const live = document.getElementById("live");
@@ -8,50 +8,59 @@ let paused = false;
 let source = null;
 let waiting = false;
 
-// Loads the page again, and replaces the part that shows the result.
+// Loads the page again, and changes what differs. What a person has opened or typed stays.
 async function refresh() {
-  const old = document.querySelector("[data-live]");
-  if (!old || waiting || old.querySelector("details[open]")) return;
+  const main = document.getElementById("main");
+  const typing = document.activeElement?.closest(".actions, .filters, dialog");
+  if (!main.querySelector("[data-live]") || waiting || typing) return;
   waiting = true;
   try {
     const answer = await fetch(location.href, { redirect: "error" });
-    const page = new DOMParser().parseFromString(await answer.text(), "text/html");
-    const fresh = page.querySelector("[data-live]");
-    if (answer.ok && fresh) {
-      old.replaceWith(fresh);
+    const text = await answer.text();
+    if (answer.ok) {
+      await htmx.swap({ sourceElement: main, target: main, text, select: "#main", swap: "outerMorph" });
       tell(true);
     } else {
-      tell(false);
+      tell(false, answer.status === 404 ? "no longer there" : "no answer");
     }
   } catch {
-    tell(false);
+    tell(false, "no answer");
   } finally {
     waiting = false;
   }
 }
 
-function tell(good) {
+function tell(good, what = "") {
   const time = new Date().toTimeString().slice(0, 8);
+  live.classList.toggle("on", good);
   if (good) {
     live.textContent = `live, ${time}`;
     document.body.classList.remove("stale");
   } else if (!document.body.classList.contains("stale")) {
-    live.textContent = `no answer since ${time}`;
+    live.textContent = `${what} since ${time}`;
     document.body.classList.add("stale");
   }
 }
 
 function watch() {
-  if (source) source.close();
+  source?.close();
   source = null;
   if (paused || document.hidden || !document.querySelector("[data-live]")) {
-    live.textContent = paused ? "stopped: p continues" : live.textContent;
+    live.classList.remove("on");
+    if (paused) live.textContent = "stopped: p continues";
     return;
   }
   const crawl = document.body.dataset.crawl;
   source = new EventSource(crawl ? `${base}/live?crawl=${encodeURIComponent(crawl)}` : `${base}/live`);
   source.onopen = refresh;
-  source.onerror = () => tell(false);
+  source.onerror = async () => {
+    tell(false, "no answer");
+    if (source.readyState !== EventSource.CLOSED) return;
+    // The server refuses: the token may have ended. A stream that only broke off comes back by itself.
+    const answer = await fetch(location.href, { redirect: "manual" }).catch(() => null);
+    if (answer?.type === "opaqueredirect") live.textContent = "logged out: load the page again";
+    else setTimeout(watch, 5000);
+  };
   for (const kind of ["crawl.started", "crawl.updated", "crawl.changed", "crawl.ended"]) source.addEventListener(kind, refresh);
 }
 
@@ -59,21 +68,38 @@ function watch() {
 function move(step) {
   const rows = [...document.querySelectorAll("#shown tbody tr, #shown .card")];
   if (!rows.length) return;
-  const at = rows.findIndex((row) => row.classList.contains("at"));
-  rows[at]?.classList.remove("at");
+  const at = rows.findIndex((row) => row.hasAttribute("data-at"));
+  rows[at]?.removeAttribute("data-at");
   const next = rows[Math.min(rows.length - 1, Math.max(0, at + step))];
-  next.classList.add("at");
+  next.setAttribute("data-at", "");
   next.scrollIntoView({ block: "nearest" });
 }
 
+function press(what) {
+  (document.querySelector(`[data-at] ${what}`) ?? document.querySelector(what))?.click();
+}
+
+function changeTheme() {
+  const dark = document.documentElement.dataset.theme === "dark" ||
+    (!document.documentElement.dataset.theme && matchMedia("(prefers-color-scheme: dark)").matches);
+  const theme = dark ? "light" : "dark";
+  document.documentElement.dataset.theme = theme;
+  document.cookie = `gossamer_theme=${theme}; path=/; max-age=31536000; samesite=strict`;
+}
+
+let going = 0;
 const keys = {
   "/": () => document.querySelector(".filters input, .filters select")?.focus(),
   "?": () => document.getElementById("keys").showModal(),
-  g: () => location.assign(`${base}/crawls`),
+  g: () => { going = Date.now(); },
   j: () => move(1),
   k: () => move(-1),
-  o: () => document.querySelector(".at a")?.click(),
+  o: () => (document.querySelector("[data-at] a") ?? document.querySelector("#shown tbody a"))?.click(),
   x: () => document.querySelector(".actions button, .actions summary")?.focus(),
+  R: () => press('form[action$="/requeue"] button'),
+  y: () => press('button[value="same"]'),
+  n: () => press('button[value="different"]'),
+  t: changeTheme,
   p: () => {
     paused = !paused;
     watch();
@@ -82,18 +108,23 @@ const keys = {
 
 document.addEventListener("keydown", (event) => {
   if (event.ctrlKey || event.metaKey || event.altKey || event.target.closest("input, select, textarea, dialog")) return;
-  const act = keys[event.key];
+  const goes = Date.now() - going < 2000;
+  going = 0;
+  const link = goes && document.querySelector(`[data-go="${CSS.escape(event.key)}"]`);
+  const act = link ? () => link.click() : goes && event.key === "g" ? () => location.assign(`${base}/`) : keys[event.key];
   if (act) {
     event.preventDefault();
     act();
   }
 });
 document.addEventListener("visibilitychange", watch);
-for (const button of document.querySelectorAll(".copy")) {
-  button.hidden = !navigator.clipboard;
-  button.addEventListener("click", async () => {
-    await navigator.clipboard.writeText(button.previousElementSibling.textContent);
-    button.textContent = "Copied";
-  });
-}
+document.addEventListener("click", async (event) => {
+  if (!event.target.closest(".more")) document.querySelector(".more")?.removeAttribute("open");
+  const button = event.target.closest("button");
+  if (button?.classList.contains("theme")) changeTheme();
+  if (!button?.classList.contains("copy")) return;
+  await navigator.clipboard.writeText(button.previousElementSibling.textContent);
+  button.textContent = "Copied";
+});
+for (const button of document.querySelectorAll(".copy, .theme")) button.hidden = button.classList.contains("copy") && !navigator.clipboard;
 watch();
