@@ -31,7 +31,7 @@ class Clock:
         return self.now
 
 
-def fill_prices(path: Path) -> None:
+def fill_prices(path: Path | str) -> None:
     """Writes a history of four days: two prices fall, and one target is gone."""
     clock = Clock(time.time() - 4.5 * DAY_S)
     keys = ("kettle", "pot", "gone")
@@ -53,7 +53,7 @@ def fill_prices(path: Path) -> None:
             run(history, clock, keys, visit)  # type: ignore[arg-type]
 
 
-def fill_ranks(path: Path) -> None:
+def fill_ranks(path: Path | str) -> None:
     """Writes a history of three days: one keyword rises, and the check of another one fails on the last day."""
     clock = Clock(time.time() - 3.5 * DAY_S)
     with RankHistory(str(path), clock) as history:

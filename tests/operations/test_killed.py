@@ -19,6 +19,7 @@ from cli.conftest import stop_store
 from gossamer.client.service_client import Client
 from gossamer.operations.results import CrawlEvent
 from gossamer.store.embedded import Embedded
+from operations.killed_rounds import kill_rounds
 from operations.service_process import Serving, serving
 from support.repetitions import ALL
 
@@ -160,3 +161,11 @@ def commands_while_watched(folder: Path, server: Serving, viewers: int) -> int:
         after = client.info("stats")["total_commands_processed"]
     store.leave()
     return int(after - before)
+
+
+@pytest.mark.parametrize("moments", [[n / 10 for n in range(20)] if ALL else [0.05, 0.4]], ids=["moments"])
+def test_a_kill_during_create_bulk_and_stream_does_nothing_twice(
+    folder: Path, web: str, moments: list[float]
+) -> None:
+    """`benchmarks/api_kills.py` kills at 200 moments."""
+    assert kill_rounds(folder, web, moments) > len(moments)

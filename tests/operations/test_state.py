@@ -26,9 +26,29 @@ def test_explain_says_what_the_command_says(server: Serving, web: str) -> None:
         )
         assert code == 0, err
         assert server.ask("GET", f"/v1/explain?url={web}{path}").json == json.loads(out)
-    told = gossamer.Client(server.url).explain(f"{web}/secret/", "books")
+    told = gossamer.Client(server.url).explain(f"{web}/secret/", crawl="books")
     assert (told.now, told.crawl) == ("done (skipped: robots)", "books")
     assert "Disallow: /secret/" in told.why
+
+
+def test_explain_looks_at_a_page_with_a_link_as_the_command_does(server: Serving, web: str) -> None:
+    words = ["-s", "allow_private=127.0.0.0/8", "--json"]
+    code, out, err = command(server.folder, "explain", f"{web}/nf", "--from", f"{web}/", *words)
+    assert code == 0, err
+    told = server.ask("GET", f"/v1/explain?url={web}/nf&page={web}/")
+    assert told.json == json.loads(out)
+    assert "nofollow" in told.body.decode()
+    inside = server.ask("GET", f"/v1/explain?url={web}/nf&page=http://10.0.0.1/")
+    assert (inside.status, inside.json["type"]) == (403, "/problems/private-address")
+
+
+def test_explain_fetches_nothing_for_a_token_that_may_only_read(tmp_path: Any, web: str) -> None:
+    code, out, err = command(tmp_path, "tokens", "add", "--scope", "read")
+    assert code == 0, err
+    head = {"Authorization": f"Bearer {out.strip()}"}
+    with served_folder(tmp_path, "--token-file", "tokens.jsonl") as one:
+        answer = one.ask("GET", f"/v1/explain?url={web}/nf&page={web}/", **head)
+        assert (answer.status, answer.json["type"]) == (403, "/problems/forbidden")
 
 
 def test_a_schedule_from_its_first_to_its_last_day(server: Serving, web: str) -> None:
@@ -123,15 +143,15 @@ def test_a_map_obeys_robots_txt(server: Serving, web: str) -> None:
 
 def test_rates_rungs_alerts_and_metrics(server: Serving, web: str) -> None:
     client = gossamer.Client(server.url)
-    assert client.cap_rate("fleet", 900.0)["fleet"] == 900.0
+    assert client.cap_rate("fleet", rate=900.0)["fleet"] == 900.0
     assert client.rates()["fleet"] == 900.0
-    assert "fleet" not in client.cap_rate("fleet", None)
+    assert "fleet" not in client.cap_rate("fleet")
     host = web.removeprefix("http://")
-    assert client.fix_rung(host, "plain").rung == "plain"
+    assert client.fix_rung(host, rung="plain").rung == "plain"
     assert client.host(host).ladder["fixed"] == "plain"
     assert client.fix_rung(host).rung is None
     assert client.host(host).ladder == {}
-    muted = client.mute_alerts("GossamerStalled", 60)
+    muted = client.mute_alerts("GossamerStalled", seconds=60)
     code, out, _ = command(server.folder, "alerts", "list", "--json")
     assert (code, json.loads(out)["mutes"]) == (0, {"GossamerStalled": muted.until})
     assert client.alerts().mutes == {"GossamerStalled": muted.until}

@@ -16,7 +16,9 @@ import pytest
 
 from cli.test_json import leaves
 from gossamer.client.async_service_client import AsyncClient
+from gossamer.client.service_calls import returned
 from gossamer.client.service_client import Client
+from gossamer.client.service_stub import stub
 from gossamer.model.verdict import ERRORS
 from gossamer.operations import inputs
 from gossamer.operations.openapi import document
@@ -41,11 +43,8 @@ def test_each_command_has_an_operation_or_a_reason() -> None:
 
 
 def methods(kind: type) -> dict[str, inspect.Signature]:
-    return {
-        name: inspect.signature(call)
-        for name, call in vars(kind).items()
-        if inspect.isfunction(call) and not name.startswith("_")
-    }
+    found = inspect.getmembers(kind, inspect.isfunction)
+    return {name: inspect.signature(call) for name, call in found if not name.startswith("_")}
 
 
 def test_each_operation_has_a_method_of_the_client() -> None:
@@ -53,22 +52,29 @@ def test_each_operation_has_a_method_of_the_client() -> None:
     assert methods(Client).keys() == offered | OF_CLIENT.keys()
 
 
-@pytest.mark.parametrize("operation", OPERATIONS, ids=lambda one: one.name)
-def test_the_method_takes_the_fields_of_the_operation(operation: Operation) -> None:
-    fields = {field.name for field in msgspec.structs.fields(operation.input)} - {"limit", "cursor"}
-    taken = set(methods(Client)[operation.method_of_client].parameters) - {"self", "n"}
-    renamed = {"priority"} if operation.name == "crawl_priority" else set()
-    assert fields - renamed == taken - ({"limit"} if "limit" not in fields else set())
+def test_the_stub_is_current() -> None:
+    kept = (ROOT / "src" / "gossamer" / "client" / "service_methods.pyi").read_text()
+    assert kept == stub(), "write it with python -m gossamer.client.service_stub"
 
 
 def test_the_async_client_has_the_same_methods() -> None:
     mine, other = methods(Client), methods(AsyncClient)
-    assert mine == other
-    iterated = {name for name, one in mine.items() if str(one.return_annotation).startswith("Iterator[")}
-    assert iterated == {name for name in other if inspect.isasyncgenfunction(getattr(AsyncClient, name))}
-    assert other.keys() - iterated == {
-        name for name in other if inspect.iscoroutinefunction(getattr(AsyncClient, name))
-    }
+    assert mine.keys() == other.keys()
+    for name in mine:
+        assert [*mine[name].parameters.values()] == [*other[name].parameters.values()], name
+    iterated = {one.method_of_client for one in OPERATIONS if returned(one)[0] in ("rows", "pages")}
+    iterated.add("events")
+    for name in other:
+        is_right = inspect.isasyncgenfunction if name in iterated else inspect.iscoroutinefunction
+        assert is_right(getattr(AsyncClient, name)), name
+
+
+def test_a_wrong_argument_is_refused_before_a_request() -> None:
+    client = Client("http://127.0.0.1:1")
+    with pytest.raises(TypeError, match=r"status\(\): missing a required argument: 'crawl'"):
+        client.status()  # type: ignore[call-arg]
+    with pytest.raises(TypeError, match=r"pages\(\): got an unexpected keyword argument 'limit'"):
+        client.pages("books", limit=1)  # type: ignore[call-arg]
 
 
 ASYNC_CALLS = """

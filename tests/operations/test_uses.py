@@ -229,3 +229,23 @@ def test_a_run_survives_the_server_and_a_killed_run_says_so(tmp_path: Path, web:
 def test_the_uses_found_no_bug(server: Serving) -> None:
     """The last test of the file: no request of the others met a bug."""
     assert "a bug" not in server.said
+
+
+def test_the_folders_of_old_runs_are_removed(tmp_path: Path, web: str) -> None:
+    """Those of the last 24 hours stay, because a repeated request must find its run."""
+    with served_folder(tmp_path, "-s", "keep_runs=2") as server:
+        client = gossamer.Client(server.url)
+        runs = tmp_path / ".gossamer" / ".serve" / "runs"
+
+        def run() -> str:
+            started = client.price_run(urls=[f"{web}/1"], delay=0.01)
+            return client.wait_run(started.run, 120).run
+
+        names = [run() for _ in range(4)]
+        assert {path.name for path in runs.iterdir()} == set(names)
+        for days, name in enumerate(names[::-1], 2):
+            then = time.time() - days * 86_400
+            os.utime(runs / name, (then, then))
+        last = run()
+        assert {path.name for path in runs.iterdir()} == {*names[2:], last}
+        assert {one.run for one in client.runs()} == {*names[2:], last}

@@ -109,8 +109,8 @@ def test_events_that_were_given_up_are_listed_and_sent_again(server: Serving, we
         code, out, err = run(server.folder, "webhooks", "dead", hook.id, "--json")
         assert (code, json.loads(out)[0]["number"]) == (0, dead.number), err
         with pytest.raises(UnknownName, match="no event 1-1 was given up"):
-            client.resend(hook.id, "1-1")
-        assert client.resend(hook.id, dead.number).events == 1
+            client.resend(hook.id, number="1-1")
+        assert client.resend(hook.id, number=dead.number).events == 1
         until(lambda: len(got.calls) == 2)
         until(lambda: client.webhooks()[-1].waiting == 0)
     assert list(client.undelivered(hook.id)) == []
@@ -125,6 +125,10 @@ def test_items_are_events_that_a_webhook_can_select(server: Serving, web: str) -
         done = client.wait(client.start(f"{web}/", name="rows").crawl, 60)
         until(lambda: sum(json.loads(call.body)["new_items"] for call in got.calls) >= done.items)
     assert all(json.loads(call.body)["new_items"] > 0 for call in got.calls)
+    for call in got.calls:
+        event = json.loads(call.body)
+        listed = server.ask("GET", event["new_items_at"] + "&limit=1000").json["items"]
+        assert len(listed) >= event["new_items"]
     client.remove_webhook(hook.id)
 
 

@@ -11,7 +11,7 @@ import pytest
 from gossamer.errors import SinkError
 from gossamer.model.visit import PageRecord, Row
 from gossamer.sinks import rows_in_data_folder
-from gossamer.sinks.rows_in_data_folder import KeptRows, read_kept, whole_length
+from gossamer.sinks.rows_in_data_folder import KeptRows, iterate_kept, read_kept, whole_length
 
 
 def page(n: int) -> Row:
@@ -70,6 +70,25 @@ def test_a_group_ends_at_the_offset_that_it_says(tmp_path: Path, monkeypatch: py
     whole = list(sink.read(0, length))
     assert [len(rows) for rows, _ in whole] == [4, 4, 2]
     assert list(sink.read(whole[0][1], length)) == whole[1:]
+
+
+def test_a_long_commit_is_several_frames_of_which_a_reader_holds_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(rows_in_data_folder, "MAX_FRAME_ROWS", 3)
+    sink, unpacked = KeptRows(tmp_path), list[object]()
+    wanted = [item(n) for n in range(7)]
+    length = sink.append(sink.prepare(), wanted)
+    monkeypatch.setattr(rows_in_data_folder, "unpack_row", lambda one: unpacked.append(one) or one)
+    rows = iterate_kept(sink.path)
+    next(rows)
+    assert len(unpacked) == 1
+    assert len([*rows]) == 6
+    monkeypatch.undo()
+    assert [*iterate_kept(sink.path)] == wanted
+    with sink.path.open("r+b") as file:
+        file.truncate(length - 1)
+    assert [*iterate_kept(sink.path)] == wanted[:6]
 
 
 @pytest.mark.parametrize("cut", [1, 4, 30])

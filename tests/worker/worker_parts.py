@@ -194,7 +194,7 @@ class Road:
                 self._state,
                 self.stop,
                 lambda claim, error: self.surprises.append((claim, error)),
-                deadline,
+                lambda: deadline,
             ),
             ledger=ledger,
             store_watch=StoreWatch(self.frontier, self.scope.repeat),

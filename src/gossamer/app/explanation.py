@@ -307,7 +307,9 @@ class Explainer:
                 GateVerdict("filters", "unknown", f"the crawl's targets cannot be read any more: {error}")
             ]
         self._typed = setup.allowed
-        rules = url_filters(record.spec, self.settings, setup.seeds, setup.open)
+        rules = url_filters(record.spec, self.settings, setup.seeds, setup.open).excluding(
+            record.live.exclude
+        )
         for pair in (await self.census.crawls.look(self.name))[1]:
             rules = rules.re_anchored(*pair)
         gates = [GateVerdict(*row) for row in rules.explain(url, depth or 0)]

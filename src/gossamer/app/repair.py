@@ -37,7 +37,7 @@ from gossamer.sinks.rows_in_data_folder import NAME as KEPT
 from gossamer.sinks.rows_in_data_folder import (
     TARGET,
     KeptRows,
-    read_kept,
+    iterate_kept,
     remove_kept,
     whole_length,
     why_incomplete,
@@ -407,13 +407,12 @@ def _done_of_kept(kept: Path, known: CrawlFile) -> dict[str, DonePage]:
     canonical = canonical_url_function(known.spec)
     records: dict[str, tuple[PageRecord, dict[str, Any] | None]] = {}
     items: dict[str, set[tuple[str, str]]] = {}
-    for rows, _ in read_kept(kept):
-        for row in rows:
-            if isinstance(row.data, PageRecord):
-                key = (row.needs or {}).get("key", "")
-                records[f"{canonical(row.data.url)} {key}"] = row.data, row.needs
-            elif isinstance(row.data, dict):
-                items.setdefault(str(row.data.get("_url")), set()).add((row.kind, row.key))
+    for row in iterate_kept(kept):
+        if isinstance(row.data, PageRecord):
+            key = (row.needs or {}).get("key", "")
+            records[f"{canonical(row.data.url)} {key}"] = row.data, row.needs
+        elif isinstance(row.data, dict):
+            items.setdefault(str(row.data.get("_url")), set()).add((row.kind, row.key))
     return {
         name: DonePage(
             one.url,

@@ -357,6 +357,7 @@ class CrawlRun:
         self.watch, self.stop, self.taps = watch, stop, taps
         self.processes = (os.cpu_count() or 1) if (n := setup.job.settings.processes) == "auto" else int(n)
         self.retry_time: float | None = None
+        self._frontier: Frontier | None = None
         """The maximum number of seconds for which this run goes on when only retries are left. None while the
         sites are not loaded, or if there is no maximum."""
         self._waits: Retries | None = None
@@ -422,6 +423,7 @@ class CrawlRun:
                 self.taps.tables, self.taps.page, self._silence, self.taps.say, self.taps.attach_pages
             ),
         )
+        self._frontier = bench.frontier
         tasks: list[asyncio.Task[str]] = []
         try:
             report_archive_damage(bench)
@@ -522,6 +524,13 @@ class CrawlRun:
         finally:
             await alerts.finish()
 
+    @property
+    def _page_limit(self) -> int | None:
+        """The maximum number of pages, which may change while the crawl runs."""
+        if self._frontier is None:
+            return self.setup.job.settings.limit
+        return self._frontier.policy.limit if self._frontier.policy.limit >= 0 else None
+
     async def _live(self) -> Live:
         summary = await (census := self._census).summary(self.setup.crawl)
         self._looks.append((time.monotonic(), summary))
@@ -532,7 +541,7 @@ class CrawlRun:
         retries = self._waits or await census.retries(self.setup.crawl, [row.host for row in hosts])
         ends = self._waits_end
         discovers = summary.found - first.found > summary.pages - first.pages
-        limit = self.setup.job.settings.limit
+        limit = self._page_limit
         enough = limit is not None and summary.pending >= limit - summary.pages
         left = self._left(summary, known=retries.urls < summary.pending and (enough or not discovers))
         return Live(
@@ -555,7 +564,7 @@ class CrawlRun:
         """Returns the estimated seconds until the queue is empty or a limit is reached, at the pace so far.
         `known`: whether an estimate is possible. An estimate is possible if enough URLs are known and some of
         them may be fetched now."""
-        left, limit = None, self.setup.job.settings.limit
+        left, limit = None, self._page_limit
         if known and summary.pages_per_second and summary.pages > 20:
             todo = summary.pending if limit is None else min(summary.pending, max(0, limit - summary.pages))
             left = todo / summary.pages_per_second

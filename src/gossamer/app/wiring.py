@@ -19,6 +19,7 @@ import msgspec
 from gossamer import sites as site_files
 from gossamer import url as urls
 from gossamer.app.enqueuer import Enqueuer
+from gossamer.app.followed_limits import follow_limits
 from gossamer.app.job import Setup
 from gossamer.app.network_setup import Network
 from gossamer.app.quality_gate_setup import RunJudge, hold_rows, usual_fields_of_sites
@@ -31,7 +32,7 @@ from gossamer.config.settings import Settings
 from gossamer.errors import GossamerError, StoreError, UsageError
 from gossamer.frontier.background_task import run_beside
 from gossamer.frontier.cold import Cold, open_cold, run_spiller
-from gossamer.frontier.crawls import FINISHING, Crawls
+from gossamer.frontier.crawls import FINISHING, NO_CHANGES, Crawls
 from gossamer.frontier.held_claims import HeldClaims
 from gossamer.frontier.policy import served_heaps
 from gossamer.frontier.quality_records import HeldRows
@@ -285,6 +286,7 @@ class CrawlWorker:
         self._on_put = self._visit_listeners(caller.say)
         self._fleet(lanes)
         self._stop, self._room, self._opened = stop, fleet.room, False
+        self._followed = NO_CHANGES
         self._ledger = HeldClaims(self.folder, setup.segment)
 
     def _visit_listeners(self, say: Callable[[str], None]) -> list[Callable[[Visit], None]]:
@@ -520,6 +522,9 @@ class CrawlWorker:
     async def _state(self) -> str:
         """Returns the crawl's state, or "spent" if the unlocker's credits are used up."""
         state = await self.enqueuer.scope.refresh()
+        if self.enqueuer.scope.live is not self._followed:
+            self._followed = self.enqueuer.scope.live
+            await follow_limits(self.setup, self.frontier, self._followed)
         await self.enqueuer.scope.release()
         ending = state == FINISHING
         state = await self.judge.state("running" if ending else state)
@@ -574,6 +579,7 @@ class CrawlWorker:
         again. The outputs stay open until `Outputs.finish`."""
         if not self._opened:
             await self._open()
+        self._followed = NO_CHANGES
         await self._state()
         if self.frontier.policy.host_time >= 0:
             idle = (await self.enqueuer.crawls.need(self.setup.crawl)).idle
@@ -590,7 +596,9 @@ class CrawlWorker:
                 self._room,
                 self._caps,
             ),
-            control=RunControl(self._state, self._stop, self._surprise, self.setup.deadline, self._paused),
+            control=RunControl(
+                self._state, self._stop, self._surprise, lambda: self.setup.deadline, self._paused
+            ),
             merit=self.merit,
             ledger=self._ledger,
             store_watch=self._store_watch,

@@ -29,6 +29,11 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
         "gossamer priority shop 5 --match /new/",
         "gossamer priority shop -2 --host slow.example --dry-run",
     ),
+    "limits": (
+        "gossamer limits shop --limit 5000",
+        "gossamer limits shop --exclude '/filter/' --time-limit 2h",
+        "gossamer limits shop --readmit '/filter/'",
+    ),
     "changed": (
         "gossamer changed news https://example.com/live",
         "gossamer changed news https://example.com/a https://example.com/b --json",

@@ -13,7 +13,19 @@ if TYPE_CHECKING:
 
 CHANGING = frozenset(
     {
-        *("pause", "resume", "stop", "finish", "cancel", "accept", "add", "priority", "weight", "changed"),
+        *(
+            "pause",
+            "resume",
+            "stop",
+            "finish",
+            "cancel",
+            "accept",
+            "add",
+            "priority",
+            "limits",
+            "weight",
+            "changed",
+        ),
         *("dead requeue", "dead drop", "dead undo", "skipped requeue"),
         *("host pause", "host resume", "host rate", "host rung", "rate", "workers drain", "workers stop"),
         *("alerts mute", "alerts unmute", "schedule add", "schedule pause", "schedule resume"),

@@ -1,12 +1,12 @@
-"""`gossamer pause`, `resume`, `finish`, `stop` and `cancel` control a crawl, `gossamer accept` confirms its last
-run, and `gossamer priority` reorders its pending URLs."""
+"""`gossamer pause`, `resume`, `finish`, `stop` and `cancel` control a crawl, `gossamer limits` changes what it may fetch,
+`gossamer accept` confirms its last run, and `gossamer priority` reorders its pending URLs."""
 
 from __future__ import annotations
 
 import asyncio
 import re
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 from gossamer.cli.options import (
     Argument,
@@ -25,6 +25,7 @@ from gossamer.errors import UsageError
 from gossamer.url.patterns import Searcher, compile_
 
 if TYPE_CHECKING:
+    from gossamer.app.live_changes import Changes
     from gossamer.config.settings import Settings
 
 
@@ -75,6 +76,75 @@ def accept(
         f"{crawl}: the run counts as good: {summary.new} new, {summary.changed} changed, {summary.gone} gone",
         quiet or as_json,
     )
+    return 0
+
+
+def limits(
+    crawl: Crawl,
+    limit: Annotated[
+        str | None, Option("--limit", metavar="N", help="Maximum number of pages; none: no limit.")
+    ] = None,
+    size_limit: Annotated[
+        str | None, Option("--size-limit", metavar="SIZE", help="Maximum size of all bodies: 500M, none.")
+    ] = None,
+    time_limit: Annotated[
+        str | None,
+        Option("--time-limit", metavar="TIME", help="Maximum time of all runs: 90s, 5m, 2h, none."),
+    ] = None,
+    exclude: Annotated[
+        list[str] | None, Option("--exclude", metavar="REGEX", help="Fetch no URL that matches. Repeatable.")
+    ] = None,
+    readmit: Annotated[
+        list[str] | None,
+        Option("--readmit", metavar="REGEX", help="Drop an exclusion that was added so. Repeatable."),
+    ] = None,
+    data: Data = None,
+    store: StoreUrl = None,
+    setting: Setting = None,
+    as_json: Json = False,
+    quiet: Quiet = False,
+) -> int:
+    """Change the limits and exclusions of a running crawl, or show what was changed. Its workers follow within
+    seconds."""
+    from gossamer.app.live_changes import Changes
+    from gossamer.config import value_parsers
+
+    parsers: dict[str, Callable[[str], float]] = {
+        "limit": lambda text: value_parsers.count(1, 1 << 53, text),
+        "size_limit": value_parsers.size,
+        "time_limit": value_parsers.span,
+    }
+    given: dict[str, Any] = {}
+    for name, text in (("limit", limit), ("size_limit", size_limit), ("time_limit", time_limit)):
+        if text is None:
+            continue
+        try:
+            given[name] = 0 if text == "none" else parsers[name](text)
+        except ValueError as error:
+            raise UsageError(f"--{name.replace('_', '-')} {text!r}: {error}, or none") from None
+    changes = Changes(**given, exclude=exclude or (), readmit=readmit or ())
+    return asyncio.run(_limits(read_settings(data, store, setting), crawl, changes, as_json, quiet))
+
+
+async def _limits(settings: Settings, crawl: str, changes: Changes, as_json: bool, quiet: bool) -> int:
+    from gossamer.app.live_changes import change_live
+    from gossamer.cli.printing import print_action
+    from gossamer.config.value_texts import format_bytes, format_duration
+
+    async with open_existing_store(settings) as store:
+        now = await change_live(store, settings, crawl, changes)
+    shown: list[str] = []
+    for word, value, text in (
+        ("pages", now.limit, str),
+        ("bytes", now.size_limit, format_bytes),
+        ("time", now.time_limit, format_duration),
+    ):
+        if value is not None:
+            shown.append(f"{word}: {text(value) if value else 'no limit'}")
+    shown += [f"exclude {pattern}" for pattern in now.exclude]
+    fields = {name: getattr(now, name) for name in ("limit", "size_limit", "time_limit")}
+    said = "; ".join(shown) or "nothing was changed while it ran"
+    print_action(f"{crawl}: {said}", as_json, quiet, crawl=crawl, **fields, exclude=list(now.exclude))
     return 0
 
 

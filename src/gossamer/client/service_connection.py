@@ -10,7 +10,7 @@ import time
 import uuid
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 from urllib.parse import urlencode, urlsplit
 
 import msgspec
@@ -22,7 +22,6 @@ from gossamer.operations.operation import Operation
 from gossamer.operations.problems import BY_SLUG
 from gossamer.operations.table import BY_NAME
 
-Kind = TypeVar("Kind")
 READ_BYTES = 1 << 16
 FORMATS = {
     ".jsonl": "application/x-ndjson",
@@ -55,18 +54,11 @@ class ServiceConnection:
         self._path, self._token, self._timeout = parts.path.rstrip("/"), token, timeout
         self.url = url
 
-    def call(
-        self, kind: type[Kind], name: str, given: Mapping[str, Any], headers: Mapping[str, str] | None = None
-    ) -> Kind:
-        """Calls an operation and returns its result, which is of the type `kind`. A change is sent with an
-        idempotency key, so a repeated request changes nothing twice. Raises GossamerError."""
-        _, body = self.call_tagged(BY_NAME[name], given, headers)
-        return msgspec.json.decode(body, type=kind)
-
     def call_tagged(
         self, operation: Operation, given: Mapping[str, Any], headers: Mapping[str, str] | None = None
     ) -> tuple[str, bytes]:
-        """Calls an operation. Returns the entity tag and the body of the answer."""
+        """Calls an operation. Returns the entity tag and the body of the answer. A change is sent with an idempotency key,
+        so a repeated request changes nothing twice. Raises GossamerError."""
         sent = dict(headers or {})
         if operation.changes:
             sent["Idempotency-Key"] = f'"{uuid.uuid4().hex}"'

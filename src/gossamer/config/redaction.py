@@ -87,6 +87,11 @@ def register(*secrets: str) -> None:
         _known.clear()
 
 
+def registered() -> list[str]:
+    """Returns the registered secrets in all their encodings, so that another process can register them."""
+    return list(_forms)
+
+
 def register_in(text: str) -> None:
     """Registers the secrets in a URL, an option or a setting: passwords, and values of parameters with a
     secret-like name. A user without a password is a secret only in an http(s) URL, where it may be a token."""

@@ -1,5 +1,5 @@
 """Resolves references to secrets in settings: `${env:NAME}` and `${file:PATH}`. Most references are resolved
-when gossamer reads the settings. References in `unlocker_key`, `session_key` and `webhooks` (KEPT)
+when gossamer reads the settings. References in `unlocker_key`, `session_key`, `webhooks` and `histories` (KEPT)
 are resolved later."""
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from urllib.parse import quote
 from gossamer.config.redaction import Secret, register
 from gossamer.errors import ConfigError
 
-KEPT = ("unlocker_key", "session_key", "webhooks")
+KEPT = ("unlocker_key", "session_key", "webhooks", "histories")
 """Settings that still contain their references to secrets after gossamer has read the settings. Code that
 needs one of these secrets resolves the reference itself. gossamer never passes these secrets to other
 processes."""

@@ -137,6 +137,10 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     alert_rules: str | None = None
     webhooks: tuple[str, ...] = ()
     """The receivers of events of `serve`, with references to their secrets, never the secrets themselves."""
+    histories: tuple[str, ...] = ()
+    """Histories in PostgreSQL that callers of `serve` may name, as `NAME=postgresql://...` with references to secrets."""
+    keep_runs: int = 1000
+    """The number of ended runs of `serve` whose folders are kept."""
     message_fields: tuple[str, ...] = ()
     """The names of fields in messages and lists of other programs, as `THEIRS=OURS` texts."""
     traces: str | None = None
@@ -534,6 +538,16 @@ ABOUT: dict[str, SettingSpec] = {
         value_parsers.texts,
         _LIST,
         "receivers of the events of serve: https://HOST/PATH?secret=${env:NAME}&events=crawl.ended (docs/api.md)",
+    ),
+    "histories": SettingSpec(
+        value_parsers.histories,
+        _LIST,
+        "NAME=postgresql://... names a price or rank history in PostgreSQL for callers of serve (docs/api.md)",
+    ),
+    "keep_runs": SettingSpec(
+        partial(value_parsers.count, 0, 1_000_000),
+        "integer",
+        "number of runs of serve whose folders are kept. Older ones are removed when a run starts, except those of the last 24 hours",
     ),
     "message_fields": SettingSpec(
         value_parsers.message_fields,

@@ -401,6 +401,15 @@ def texts(value: object) -> tuple[str, ...]:
     return tuple(map(line, value if isinstance(value, list | tuple) else [value]))
 
 
+def histories(value: object) -> tuple[str, ...]:
+    """Checks texts of the form NAME=postgresql://... Raises ValueError."""
+    found = texts(value)
+    for one in found:
+        if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]{0,79}=postgres(ql)?://.+", one):
+            raise ValueError("must be NAME=postgresql://USER:${env:NAME}@HOST/DATABASE")
+    return found
+
+
 def line(value: object) -> str:
     """Checks a text of one line and returns it stripped. Raises ValueError."""
     text = scalar(value).strip()

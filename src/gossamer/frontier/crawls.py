@@ -156,6 +156,13 @@ return redis.call('HSET', KEYS[1], unpack(ARGV))
 record, because the store may have been emptied."""
 
 
+_REPLACE_LIVE = """
+if redis.call('EXISTS', KEYS[1]) == 0 or (redis.call('HGET', KEYS[1], 'live') or '') ~= ARGV[1] then return 0 end
+redis.call('HSET', KEYS[1], 'live', ARGV[2])
+return 1
+"""
+
+
 class Spec(msgspec.Struct, frozen=True):
     """The settings that define a crawl. All of these settings except `targets` must be the same when the
     crawl is resumed. Settings that are not in `Spec`, such as limits, pace and outputs, may change."""
@@ -193,6 +200,30 @@ def site_files(targets: Sequence[str]) -> list[str]:
     """Returns the absolute paths of the site files and folders among the targets of a crawl."""
     paths = (target for target in targets if "://" not in target)
     return [os.path.abspath(path) for path in paths if path.endswith(".py") or os.path.isdir(path)]
+
+
+class LiveChanges(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What was changed while a crawl ran. Of a limit, None means unchanged, and 0 means no limit."""
+
+    limit: int | None = None
+    size_limit: int | None = None
+    time_limit: float | None = None
+    ends_at: float = 0.0
+    """The store's time at which the changed time limit is over, in seconds since the epoch."""
+    exclude: tuple[str, ...] = ()
+    """The patterns of URLs that are not fetched any more, in addition to those of the specification."""
+
+    def encode(self) -> str:
+        """Returns the text that the record contains, which is '' if nothing was changed."""
+        return "" if self == NO_CHANGES else msgspec.json.encode(self).decode()
+
+    @staticmethod
+    def decode(text: bytes | str) -> LiveChanges:
+        """Decodes the text of a record."""
+        return msgspec.json.decode(text, type=LiveChanges) if text else NO_CHANGES
+
+
+NO_CHANGES = LiveChanges()
 
 
 class Record(msgspec.Struct):
@@ -238,6 +269,7 @@ class Record(msgspec.Struct):
     machine's records of known pages tell. `nothing`: neither is known. "" before the first worker starts."""
     site_files: list[str] = []
     """The absolute paths of the site files and folders that the crawl's targets name."""
+    live: LiveChanges = NO_CHANGES
 
     def at_work(self, now: float) -> float:
         """Returns the crawl's working time in seconds. This clock advances only while a process works on the
@@ -296,6 +328,7 @@ class Crawls:
             f.get("ends_as", ""),
             f.get("tells", ""),
             json.loads(f.get("site_files", "[]")),
+            LiveChanges.decode(f.get("live", "")),
         )
 
     async def need(self, name: str) -> Record:
@@ -353,6 +386,8 @@ class Crawls:
         fields["limits"] = json.dumps(limits or {})
         fields["spec"] = msgspec.json.encode(spec).decode()
         if record is not None:
+            # limits belong to a run, exclusions to the crawl
+            fields["live"] = LiveChanges(exclude=record.live.exclude).encode()
             fields["idle"] = repr(_idle(record, await store_time(self.store)))
         if record is None:
             fields |= {
@@ -409,19 +444,25 @@ class Crawls:
         scope."""
         await self._do(self.store.client.sadd(keys.anchors(name), f"{source}\t{target}"))
 
-    async def look(self, name: str) -> tuple[str, list[tuple[str, str]]]:
-        """Returns the state, and all redirected seeds as pairs of source and target. The state of a running
-        crawl that retries nothing any more is FINISHING. The call is cheap enough to be made every second.
-        Raises StoreChanged."""
+    async def change_live(self, name: str, was: LiveChanges, now: LiveChanges) -> bool:
+        """Replaces the changes of a running crawl, which its workers follow within seconds. Returns False, and changes
+        nothing, if they are not `was` any more."""
+        call = self.store.client.eval(_REPLACE_LIVE, 1, keys.record(name), was.encode(), now.encode())
+        return bool(await self._do(call))
+
+    async def look(self, name: str) -> tuple[str, list[tuple[str, str]], bytes]:
+        """Returns the state, all redirected seeds as pairs of source and target, and the encoded `LiveChanges`. The state
+        of a running crawl that retries nothing any more is FINISHING. The call is cheap enough to be made every
+        second. Raises StoreChanged."""
         pipe = self.store.client.pipeline(transaction=False)
-        pipe.hmget(keys.record(name), ["state", "finishing"])
+        pipe.hmget(keys.record(name), ["state", "finishing", "live"])
         pipe.smembers(keys.anchors(name))
         pipe.hget(keys.META, "seed")
-        (state, finishing), found, seed = await self._do(pipe.execute())
+        (state, finishing, live), found, seed = await self._do(pipe.execute())
         self.store.same(seed)
         pairs = sorted(x.decode().split("\t", 1) for x in found)
         word = FINISHING if finishing and state == b"running" else (state or b"cancelled").decode()
-        return word, [(source, target) for source, target in pairs]
+        return word, [(source, target) for source, target in pairs], live or b""
 
     async def _do(self, call: Any) -> Any:
         return await self.store.guard(cast(Awaitable[Any], call))

@@ -5,10 +5,12 @@ shows it."""
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import fcntl
 import hashlib
 import os
 import secrets
+import shutil
 import signal
 import subprocess
 import sys
@@ -36,6 +38,8 @@ CHECK_INTERVAL_S = 0.2
 ANSWER_TIMEOUT_S = 55.0
 """The maximum number of seconds of a command whose output is the answer to a request."""
 MAX_OUTPUT_BYTES = 4 << 20
+KEPT_S = 86_400.0
+"""The folder of a run is kept for at least as long as answers for idempotency keys, so a repeated request finds the run."""
 LOG_TAIL_BYTES = 8192
 _ERRORS = {
     2: errors.UsageError,
@@ -92,6 +96,7 @@ def _start(
 ) -> subprocess.Popen[bytes] | None:
     """Starts the process of a run. Returns None if another `serve` is starting it."""
     make_private(folder.parent)
+    _forget_old(folder.parent, context.settings.keep_runs)
     make_private(folder)
     record = _StartedRun(use=use, started=time.time())
     lock = open_file(folder / "lock", os.O_RDWR | os.O_CREAT)
@@ -120,6 +125,18 @@ def _start(
             os.close(one)
     threading.Thread(target=child.wait, name=f"run {folder.name}", daemon=True).start()
     return child
+
+
+def _forget_old(runs: Path, kept: int) -> None:
+    """Removes the folders of the oldest runs, except the newest `kept` ones, those that still run, and those that are
+    younger than KEPT_S."""
+    found: list[tuple[float, Path]] = []
+    for one in runs.iterdir():
+        with contextlib.suppress(FileNotFoundError):  # another serve has just removed it
+            found.append((one.stat().st_mtime, one))
+    for ended, one in sorted(found, reverse=True)[kept:]:
+        if ended < time.time() - KEPT_S and not _is_locked(one / "lock"):
+            shutil.rmtree(one, ignore_errors=True)
 
 
 def _write(folder: Path, record: _StartedRun) -> None:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import time
+from collections.abc import Iterable
 from datetime import UTC, datetime
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -11,9 +14,13 @@ from gossamer.frontier.crawl_lock import is_running
 from gossamer.frontier.crawls import ENDED, Crawls, Record
 from gossamer.frontier.summary import crawl_counts
 from gossamer.operations.results import CrawlEvent
-from gossamer.state.crawl_events import CrawlEvents, Report
+from gossamer.state.crawl_events import CrawlEvents, Report, StoredEvent, decode_events
 from gossamer.store import keys
 from gossamer.store.store import Store
+
+MAX_READ_EVENTS = 1000
+COMMIT_TIME_S = 30.0
+"""An item has the time of its visit, and counts when the visit is committed, at most this many seconds later as a rule."""
 
 
 class ReportedCrawl(msgspec.Struct, frozen=True, array_like=True):
@@ -24,20 +31,40 @@ class ReportedCrawl(msgspec.Struct, frozen=True, array_like=True):
     began: float
     counts: tuple[int, int, int, int, int, int]
     """The numbers of found URLs, pages, items, failures, dead letters and pending URLs."""
+    at: float = 0.0
+    """When the number of items was last reported as changed, in seconds since the epoch."""
 
 
-async def report_changes(store: Store, settings: Settings) -> dict[str, str]:
-    """Appends the differences to the events of the store. Returns the present state of each crawl; a crawl whose
-    process died is `stopped`."""
+class Comparison(NamedTuple):
+    """The present state of each crawl (of a crawl whose process died: `stopped`), the new events, and whether there are
+    webhooks."""
+
+    states: dict[str, str]
+    events: list[StoredEvent]
+    has_webhooks: bool
+
+
+async def report_changes(
+    store: Store, settings: Settings, guess: Iterable[str] = (), after: str = "0-0"
+) -> Comparison:
+    """Appends the differences to the events of the store, and returns the events after the event `after`. `guess`: the
+    names of the crawls at the last call; if no crawl has come or changed, everything is one read of the store."""
     events, crawls = CrawlEvents(store), Crawls(store)
-    known, reports, states = await events.reported(), [], {}
-    names = await crawls.names()
+    asked, reports, states = list(guess), [], {}
     pipe = store.client.pipeline(transaction=False)
+    pipe.smembers(keys.CRAWLS)
+    pipe.hgetall(keys.REPORTED)
+    pipe.xrange(keys.EVENTS, f"({after}", "+", MAX_READ_EVENTS)
+    pipe.hlen(keys.WEBHOOKS)
+    members, reported, appended, hooks, *found = await _states(store, pipe, asked)
+    names = sorted(name.decode() for name in members)
+    known = {name.decode(): text.decode() for name, text in reported.items()}
+    records = dict(zip(asked, found, strict=True))
+    if unknown := [name for name in names if name not in records]:
+        found = await _states(store, store.client.pipeline(transaction=False), unknown)
+        records |= zip(unknown, found, strict=True)
     for name in names:
-        pipe.hmget(keys.record(name), ["state", "started_at"])
-    found = await store.guard(pipe.execute()) if names else []
-    for name, (state, began) in zip(names, found, strict=True):
-        text = known.get(name, "")
+        (state, began), text = records[name], known.get(name, "")
         before = _decoded(text)
         if before is not None and state is not None and began is not None:
             states[name] = state.decode()
@@ -51,13 +78,25 @@ async def report_changes(store: Store, settings: Settings) -> dict[str, str]:
             continue
         n = await crawl_counts(store, name)
         counts = (n["found"], n["pages"], n["items"], n["failed"], n["dead"], n["open"] - n["infra"])
-        now = ReportedCrawl(states[name], reason, record.started_at, counts)
+        at = (before.at if before is not None else 0.0) or record.started_at
+        now = ReportedCrawl(states[name], reason, record.started_at, counts, at)
         if now != before:
             event = msgspec.json.encode(_event(name, before, now)).decode()
+            if before is None or before.counts[2] != n["items"]:
+                now = msgspec.structs.replace(now, at=time.time())
             reports.append(Report(name, text, msgspec.json.encode(now).decode(), event))
     gone = [Report(name, text, "", "") for name, text in known.items() if name not in names]
-    await events.report(reports + gone)
-    return states
+    if await events.report(reports + gone):
+        return Comparison(states, await events.after(after, MAX_READ_EVENTS), bool(hooks))
+    return Comparison(states, decode_events(appended), bool(hooks))
+
+
+async def _states(store: Store, pipe: Any, names: Iterable[str]) -> list[Any]:
+    """Runs a pipeline, to which the state and the beginning of each crawl are added."""
+    for name in names:
+        pipe.hmget(keys.record(name), ["state", "started_at"])
+    found: list[Any] = await store.guard(pipe.execute())
+    return found
 
 
 def _state_of(record: Record, settings: Settings) -> tuple[str, str | None]:
@@ -83,6 +122,8 @@ def _event(crawl: str, before: ReportedCrawl | None, now: ReportedCrawl) -> Craw
         kind = "crawl.started"
     else:
         kind = "crawl.updated" if before is not None and before.state == now.state else "crawl.changed"
+    new_items = items - (before.counts[2] if before is not None and is_same_run else 0)
+    since = datetime.fromtimestamp(max(0.0, now.at - COMMIT_TIME_S), UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
     return CrawlEvent(
         type=kind,
         at=datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z"),
@@ -93,7 +134,8 @@ def _event(crawl: str, before: ReportedCrawl | None, now: ReportedCrawl) -> Craw
         found=found,
         pages=pages,
         items=items,
-        new_items=items - (before.counts[2] if before is not None and is_same_run else 0),
+        new_items=new_items,
+        new_items_at=f"/v1/crawls/{crawl}/items?since={since}" if new_items > 0 else None,
         failed=failed,
         dead=dead,
         pending=pending,

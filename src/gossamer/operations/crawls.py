@@ -10,6 +10,7 @@ import msgspec
 from gossamer.app import accept as accepting
 from gossamer.app.crawl_status import crawl_line, crawl_state
 from gossamer.app.job import Job
+from gossamer.app.live_changes import Changes, change_live
 from gossamer.app.outcome import exit_code_of
 from gossamer.app.steering import change_priority, steer
 from gossamer.app.stored_setup import load_setup
@@ -170,6 +171,20 @@ async def crawl_add(context: OperationContext, given: inputs.AddUrls) -> results
         raise InUse(str(error)) from error
     result.state = result.state or (await context.crawls.state(given.crawl))[0]
     return msgspec.convert(msgspec.to_builtins(result), results.AddedUrls)
+
+
+async def crawl_limits(context: OperationContext, given: inputs.ChangeLimits) -> results.CrawlLimits:
+    """Changes the limits and exclusions of a running crawl, which its workers follow within seconds. Limits hold until the
+    run ends, exclusions as long as the crawl exists."""
+    await context.need(given.crawl)
+    changes = Changes(given.limit, given.size_limit, given.time_limit, given.exclude, given.readmit)
+    try:
+        now = await change_live(context.store, context.settings, given.crawl, changes)
+    except UsageError as error:
+        option = str(error).partition(" ")[0].rstrip(":").removeprefix("--")
+        raise InvalidField(str(error).partition(" ")[2], f"/{option}") from None
+    shown = {name: getattr(now, name) for name in ("limit", "size_limit", "time_limit")}
+    return results.CrawlLimits(crawl=given.crawl, exclude=list(now.exclude), **shown)
 
 
 async def crawl_priority(context: OperationContext, given: inputs.ChangePriority) -> results.Reprioritized:

@@ -39,7 +39,7 @@ Since = (
     Annotated[
         str,
         Meta(
-            pattern=r"^([0-9]{1,6}s|[0-9]{1,5}[mh]|[0-9]{1,3}d|20[0-9][0-9]-(0[1-9]|1[0-2])-(0[1-9]|1[0-9]|2[0-8])T([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9]Z)$",
+            pattern=r"^([0-9]{1,6}s|[0-9]{1,5}[mh]|[0-9]{1,3}d|20[0-9][0-9]-((0[1-9]|1[0-2])-(0[1-9]|1[0-9]|2[0-8])|(0[13-9]|1[0-2])-(29|30)|(0[13578]|1[02])-31)T([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9]Z)$",
             description="An age such as `2h`, or a time such as `2026-01-31T12:00:00Z`.",
         ),
     ]
@@ -87,7 +87,7 @@ Target = Annotated[
     str,
     Meta(
         max_length=2083,
-        pattern=r"^((sitemap|feed):)?[Hh][Tt][Tt][Pp][Ss]?://[^\s]+$",
+        pattern=r"^((sitemap|feed):)?[Hh][Tt][Tt][Pp][Ss]?://[^\x00-\x20\x7f-\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000\ufeff]+$",
         description="An http(s) URL, or `sitemap:URL`, or `feed:URL`.",
         examples=["https://books.toscrape.com/"],
     ),
@@ -95,7 +95,9 @@ Target = Annotated[
 WebAddress = Annotated[
     str,
     Meta(
-        max_length=2083, pattern=r"^[Hh][Tt][Tt][Pp][Ss]?://[^\s]+$", examples=["https://books.toscrape.com/"]
+        max_length=2083,
+        pattern=r"^[Hh][Tt][Tt][Pp][Ss]?://[^\x00-\x20\x7f-\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000\ufeff]+$",
+        examples=["https://books.toscrape.com/"],
     ),
 ]
 SiteName = Annotated[
@@ -205,6 +207,23 @@ class StartCrawl(Input):
     refresh: bool = False
     """Whether to visit known pages again and store only what changed."""
     wait: Wait = 0.0
+
+
+class ChangeLimits(Input):
+    """Limits and exclusions of a running crawl. A limit that is not given stays, and 0 means no limit. Without any, nothing
+    is changed."""
+
+    crawl: CrawlName
+    limit: Annotated[int, Meta(ge=0, le=1_000_000_000)] | None = None
+    """Maximum number of pages."""
+    size_limit: Annotated[int, Meta(ge=0, le=1_000_000_000_000)] | None = None
+    """Maximum bytes of all bodies."""
+    time_limit: Annotated[float, Meta(ge=0, le=31_536_000)] | None = None
+    """Maximum working time in seconds, earlier runs included."""
+    exclude: Annotated[list[Annotated[str, Meta(max_length=1000)]], Meta(max_length=100)] = []
+    """Regular expressions: URLs that match one are not fetched any more, also if they wait in the queue."""
+    readmit: Annotated[list[Annotated[str, Meta(max_length=1000)]], Meta(max_length=100)] = []
+    """Exclusions that were added so, and apply no longer."""
 
 
 class AddUrls(Input):

@@ -82,6 +82,17 @@ class Explain(Input):
     """Default: the newest crawl with pages of this host."""
     depth: Annotated[int, Meta(ge=0, le=10_000)] | None = None
     """Assume this distance from a seed, in links."""
+    page: (
+        Annotated[
+            str,
+            Meta(
+                pattern=r"^[Hh][Tt][Tt][Pp][Ss]?://[^\x00-\x20\x7f-\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000\ufeff]+$",
+                max_length=2083,
+            ),
+        ]
+        | None
+    ) = None
+    """A page with a link to it, which is fetched to see the link. It needs the scope `run`."""
 
 
 class ListPages(Input):

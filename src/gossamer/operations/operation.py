@@ -32,6 +32,8 @@ class Operation(Struct, frozen=True, kw_only=True):
     command: str
     """The command that does the same, or '' if there is none."""
     method_of_client: str
+    listed: str = ""
+    """The field of the input that the method of the client takes as `*args`, or ''."""
     example: dict[str, Any] = {}
     status: int = 200
     media: str = "application/json"

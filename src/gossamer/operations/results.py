@@ -111,6 +111,16 @@ class FleetShare(Struct, kw_only=True):
     precedence: int
 
 
+class CrawlLimits(Struct, kw_only=True):
+    """What was changed while a crawl ran. Of a limit, null means as it was started, and 0 no limit."""
+
+    crawl: str
+    limit: int | None = None
+    size_limit: int | None = None
+    time_limit: float | None = None
+    exclude: list[str] = []
+
+
 class CrawlHost(Struct, kw_only=True):
     """A host of a crawl. Times are in seconds."""
 
@@ -288,6 +298,8 @@ class CrawlEvent(Struct, kw_only=True):
     items: int
     new_items: int = 0
     """The number of items since the event before."""
+    new_items_at: str | None = None
+    """The address of a list that contains the new items. It may also contain items that earlier events counted."""
     failed: int
     dead: int
     pending: int

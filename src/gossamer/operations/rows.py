@@ -16,7 +16,6 @@ from typing import Any, NamedTuple, TypeVar, get_args
 from gossamer.app.dead_letters import decide, undo
 from gossamer.app.query.filters import Test, all_of
 from gossamer.app.query.opened_crawl import NO_LIST, filtered_rows, opened_crawl
-from gossamer.app.query.writing import infer_columns, parquet_stream
 from gossamer.config.redaction import conceal_values
 from gossamer.config.settings import Settings
 from gossamer.config.value_parsers import seconds
@@ -34,15 +33,13 @@ from gossamer.operations.confirmation import (
 )
 from gossamer.operations.context import OperationContext, authority
 from gossamer.operations.cursors import cursor_after, position_of
-from gossamer.sinks.columns import Columns
 
-BATCH_ROWS = 500
 WHAT = {inputs.ListItems: "items", inputs.ListAttempts: "attempts", inputs.ListSkipped: "skipped"}
 LISTED = get_args(inputs.SkipReason)
 Found = TypeVar("Found")
 
 
-class _Selection(NamedTuple):
+class SelectedRows(NamedTuple):
     """The rows that a request selects. `what`: `items`, `pages` or `attempts`. `after`: the number of stored rows
     to pass over."""
 
@@ -87,9 +84,10 @@ async def skipped_list(context: OperationContext, given: inputs.ListSkipped) -> 
 
 
 async def _page(context: OperationContext, given: inputs.ListRows) -> results.RowPage:
-    selected = await _selection(context, given)
+    record = await context.need(given.crawl)
+    selected = select(context.settings, record.name, given, may_lack_rows=not record.outputs)
     found: list[tuple[int, dict[str, Any]]] = []
-    async for batch in _batches(selected, given.limit + 1):
+    async for batch in in_thread(selected_rows(selected), given.limit + 1):
         found = batch
         break
     more = found[given.limit :]
@@ -99,38 +97,8 @@ async def _page(context: OperationContext, given: inputs.ListRows) -> results.Ro
     return results.RowPage(items=[row for _, row in rows], next=after, note=note)
 
 
-async def row_stream(
-    context: OperationContext, given: inputs.ListRows
-) -> AsyncIterator[list[dict[str, Any]]]:
-    """Yields all selected rows in batches. At most two batches are in memory. Raises GossamerError."""
-    selected = await _selection(context, given)
-    async for batch in _batches(selected, BATCH_ROWS):
-        yield [row for _, row in batch]
-
-
-async def row_file(context: OperationContext, given: inputs.ListRows) -> AsyncIterator[bytes]:
-    """Yields all selected rows as one Parquet file. At most a few MiB of rows are in memory. Raises GossamerError."""
-    selected = await _selection(context, given)
-    async for pieces in _in_thread(_parquet(selected), 1):
-        for piece in pieces:
-            yield piece
-
-
-def _parquet(one: _Selection) -> Generator[bytes, None, None]:
-    items: Columns = {}
-    if one.what == "items":
-        with opened_crawl(one.settings, one.crawl) as stored:
-            items = infer_columns(row for row in stored.rows("items", natural=True) if one.kind_test(row))
-    try:
-        yield from parquet_stream(one.what, (row for _, row in _selected(one)), items)
-    except InvalidField:
-        raise
-    except UsageError as error:
-        raise InvalidField(str(error), "/kind") from None
-
-
-async def _selection(context: OperationContext, given: inputs.ListRows) -> _Selection:
-    record = await context.need(given.crawl)
+def select(settings: Settings, crawl: str, given: inputs.ListRows, *, may_lack_rows: bool) -> SelectedRows:
+    """Returns the rows that a request selects. `may_lack_rows`: see `SelectedRows`. Raises GossamerError."""
     what = WHAT.get(type(given), "pages")
     test = test_of(given)
     kind = getattr(given, "kind", None)
@@ -140,9 +108,7 @@ async def _selection(context: OperationContext, given: inputs.ListRows) -> _Sele
     elif what == "items":
         kind_test = lambda row: not told_of(row)  # noqa: E731
     after = position_of(given, int, 0)
-    return _Selection(
-        context.settings, record.name, what, test, kind_test, given.where, after, not record.outputs, []
-    )
+    return SelectedRows(settings, crawl, what, test, kind_test, given.where, after, may_lack_rows, [])
 
 
 def test_of(given: inputs.ListRows | inputs.RequeueSkipped) -> Test:
@@ -162,7 +128,7 @@ def test_of(given: inputs.ListRows | inputs.RequeueSkipped) -> Test:
         raise InvalidField(_without_option(error), "/where" if given.where else "/since") from None
 
 
-def _selected(one: _Selection) -> Generator[tuple[int, dict[str, Any]], None, None]:
+def selected_rows(one: SelectedRows) -> Generator[tuple[int, dict[str, Any]], None, None]:
     """Yields the selected rows, each with the number of stored rows up to and including the row."""
     with opened_crawl(one.settings, one.crawl, one.notes.append) as stored:
         seen = [0]
@@ -184,13 +150,7 @@ def _selected(one: _Selection) -> Generator[tuple[int, dict[str, Any]], None, No
                 raise ConfigError(str(error)) from None  # the rows are where this machine does not reach them
 
 
-async def _batches(one: _Selection, size: int) -> AsyncIterator[list[tuple[int, dict[str, Any]]]]:
-    """Yields the selected rows in batches of `size`."""
-    async for batch in _in_thread(_selected(one), size):
-        yield batch
-
-
-async def _in_thread(found: Generator[Found, None, None], size: int) -> AsyncIterator[list[Found]]:
+async def in_thread(found: Generator[Found, None, None], size: int) -> AsyncIterator[list[Found]]:
     """Yields what a generator yields, in batches of `size`. One thread runs the generator, because the readers of some
     outputs may only be used in the thread that opened them."""
     loop = asyncio.get_running_loop()

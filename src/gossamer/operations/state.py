@@ -16,6 +16,7 @@ from gossamer.operations import inputs, inputs_of_uses, results_of_uses
 from gossamer.operations.context import OperationContext, need_host
 from gossamer.operations.cursors import cursor_after, position_of
 from gossamer.operations.guarded_targets import check_target
+from gossamer.operations.problems import RequestProblem
 from gossamer.recrawl.freshness import read_freshness, report_pages, urls_of_pages
 from gossamer.state.rates import Rates
 from gossamer.store.store import Store
@@ -26,13 +27,25 @@ _pages: WeakKeyDictionary[Store, MetricsPage] = WeakKeyDictionary()
 
 async def explain(context: OperationContext, given: inputs_of_uses.Explain) -> results_of_uses.Explanation:
     """Explains why a URL was or was not fetched: the verdict of each check, and the rule that decided."""
+    if given.page is not None:
+        if not context.caller.may("run"):
+            raise RequestProblem(
+                "forbidden", f"page needs the scope run, the token has {context.caller.scope}"
+            )
+        check_target(given.page, context.settings, "/page")
     if given.crawl is not None:
         await context.need(given.crawl)
     names = await context.names()
     if given.crawl is None and not names:
         raise UnknownName("there is no crawl yet")
     found = await explanation.explain_url(
-        context.store, context.settings, given.url, crawl=given.crawl, names=names, depth=given.depth
+        context.store,
+        context.settings,
+        given.url,
+        crawl=given.crawl,
+        names=names,
+        depth=given.depth,
+        page=given.page,
     )
     return msgspec.convert(found, results_of_uses.Explanation)
 

@@ -69,6 +69,7 @@ STATE = (
         scope="run",
         command="changed",
         method_of_client="changed",
+        listed="urls",
         example={"crawl": "books", "urls": ["https://books.toscrape.com/1"]},
     ),
     Operation(

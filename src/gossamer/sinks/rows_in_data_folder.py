@@ -3,9 +3,9 @@ records, whatever other outputs the crawl has.
 
 Because of this file, `items` and `export` work for every crawl. If a later run adds an output, the output is
 first filled with the rows of this file. A repair reads this file to find out which pages are done. The file
-is a sequence of frames, one per commit. A frame consists of a version byte, the length of its body in bytes
-(4 bytes, big-endian), and its body. The body is a zlib-compressed MessagePack list of rows
-(`model.packed_row`).
+is a sequence of frames. A commit appends one frame per MAX_FRAME_ROWS rows. A frame consists of a version
+byte, the length of its body in bytes (4 bytes, big-endian), and its body. The body is a zlib-compressed
+MessagePack list of rows (`model.packed_row`).
 """
 
 from __future__ import annotations
@@ -34,6 +34,9 @@ TARGET = "@kept-rows"
 """The target name under which the store records the committed length of the file. The target name stays the
 same if the folder moves."""
 VERSION, LEVEL = 1, 1
+MAX_FRAME_ROWS = 1_000
+"""The maximum number of rows in a frame, so that a reader needs little memory. A page record follows the items of its
+page, so a page whose record is in a complete frame has all its items."""
 MIN_GROUP_ROWS = 5_000
 """The minimum number of rows in each group that `read` yields, except for the last group."""
 
@@ -78,7 +81,8 @@ class KeptRows:
 
     def append(self, committed: int, rows: Sequence[Row]) -> int:
         """See `interfaces.FileSink`."""
-        return self._file.append(committed, _frame(rows) if rows else b"")
+        parts = (rows[at : at + MAX_FRAME_ROWS] for at in range(0, len(rows), MAX_FRAME_ROWS))
+        return self._file.append(committed, b"".join(map(_frame, parts)))
 
     def read(self, start: int, end: int) -> Iterator[tuple[list[Row], int]]:
         """Yields each group of rows with the offset of the byte after the group. See `read_kept`."""
@@ -128,17 +132,32 @@ def read_kept(
     """
     rows: list[Row] = []
     at = start
+    for found, at in _packed_rows(path, start, end):
+        rows += map(unpack_row, found)
+        if len(rows) >= MIN_GROUP_ROWS:
+            yield rows, at
+            rows = []
+    if rows:
+        yield rows, at
+
+
+def iterate_kept(path: str | os.PathLike[str]) -> Iterator[Row]:
+    """Yields the rows of all complete frames. Only one frame is in memory, and its rows are unpacked one by one. Raises
+    SinkError as `read_kept` does."""
+    for found, _ in _packed_rows(path, 0, None):
+        yield from map(unpack_row, found)
+
+
+def _packed_rows(
+    path: str | os.PathLike[str], start: int, end: int | None
+) -> Iterator[tuple[list[PackedRow], int]]:
+    """Yields the rows of each complete frame, and the offset of the byte after the frame."""
     with open(path, "rb") as file:
         for body, at in _frames(file, start, end):
             try:
-                rows += map(unpack_row, _decode(zlib.decompress(body)))
+                yield _decode(zlib.decompress(body)), at
             except (zlib.error, msgspec.MsgspecError) as error:
                 raise SinkError(f"{path} is damaged before byte {at}: {error}") from error
-            if len(rows) >= MIN_GROUP_ROWS:
-                yield rows, at
-                rows = []
-    if rows:
-        yield rows, at
 
 
 def whole_length(path: str | os.PathLike[str]) -> int:

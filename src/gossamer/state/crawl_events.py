@@ -43,6 +43,11 @@ class StoredEvent(NamedTuple):
     event: bytes
 
 
+def decode_events(found: Any) -> list[StoredEvent]:
+    """Decodes entries of the stream."""
+    return [StoredEvent(at.decode(), fields[b"e"]) for at, fields in found]
+
+
 class CrawlEvents:
     """Reads and appends events of crawls."""
 
@@ -65,8 +70,7 @@ class CrawlEvents:
 
     async def after(self, number: str, count: int = 1000) -> list[StoredEvent]:
         """Returns the events after the event `number`, oldest first."""
-        found = await self._do(self._store.client.xrange(keys.EVENTS, f"({number}", "+", count))
-        return [StoredEvent(at.decode(), fields[b"e"]) for at, fields in found]
+        return decode_events(await self._do(self._store.client.xrange(keys.EVENTS, f"({number}", "+", count)))
 
     async def newest(self) -> str:
         """Returns the number of the newest event, or `0-0`."""

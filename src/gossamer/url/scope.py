@@ -42,6 +42,8 @@ class Scope(msgspec.Struct, frozen=True, kw_only=True):
     today: date
     domains: frozenset[str] = frozenset()
     """The registered domains of the seeds if the mode is `host`, otherwise empty."""
+    later: tuple[patterns.Searcher, ...] = ()
+    """Exclude patterns that were added while the crawl runs. They also apply to seeds that wait in the queue."""
     open: bool = False
     """Whether seeds may be added while the crawl runs. In an open scope, every URL that is added as a seed is
     in scope. An open scope with the mode `host` also accepts every link to the linking page's own host. An
@@ -225,6 +227,10 @@ class Scope(msgspec.Struct, frozen=True, kw_only=True):
             domains=self.domains | domains,
         )
 
+    def excluding(self, later: Iterable[str]) -> Scope:
+        """Returns the scope with these exclude patterns in `later`. Raises UsageError for an invalid pattern."""
+        return msgspec.structs.replace(self, later=_patterns("--exclude", later))
+
     def _inside(self, url: str, host: str) -> bool:
         if url[:4] != "http":
             return False
@@ -238,7 +244,9 @@ class Scope(msgspec.Struct, frozen=True, kw_only=True):
         return mode == "any" or url in self.seeds
 
     def _excluding(self, url: str) -> patterns.Searcher | None:
-        return next((one for one in self.exclude if patterns.found(one, url, on_timeout=True)), None)
+        return next(
+            (one for one in (*self.exclude, *self.later) if patterns.found(one, url, on_timeout=True)), None
+        )
 
     def _beside(self, url: str, host: str, page: str) -> bool:
         if page == "*" or url[:4] != "http":

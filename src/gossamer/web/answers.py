@@ -1,11 +1,8 @@
-"""Encodes answers: JSON, entity tags, problem details, and streams of rows."""
+"""Encodes answers: JSON, entity tags and problem details."""
 
 from __future__ import annotations
 
-import csv
 import hashlib
-import io
-from collections.abc import AsyncIterator
 from typing import Any
 
 import msgspec
@@ -13,11 +10,9 @@ from starlette.responses import Response
 
 from gossamer.config.redaction import conceal_values, mask
 from gossamer.operations.problems import RequestProblem
+from gossamer.operations.row_streams import CSV, NDJSON, PARQUET
 from gossamer.sinks import jsonl
-from gossamer.sinks.csv import guarded_field
 
-NDJSON, CSV, PARQUET = "application/x-ndjson", "text/csv", "application/vnd.apache.parquet"
-Rows = AsyncIterator[list[dict[str, Any]]]
 STEERED_FIELDS = {
     "crawl_show": ("state", "reason", "started_at", "weight", "precedence"),
     "host_show": ("fixed_delay", "at_once"),
@@ -83,31 +78,3 @@ def format_of(accept: str) -> str:
     """Returns the media type in which rows are streamed, or '' for a page of JSON."""
     given = [one.partition(";")[0].strip().lower() for one in accept.split(",")]
     return next((one for one in given if one in (NDJSON, CSV, PARQUET)), "")
-
-
-async def ndjson(rows: Rows) -> AsyncIterator[bytes]:
-    """Yields rows as lines of JSON."""
-    async for batch in rows:
-        yield jsonl.encode(list(batch))
-
-
-async def names_of(rows: Rows) -> list[str]:
-    """Returns the names of all fields, in the order of their first appearance."""
-    names: dict[str, None] = {}
-    async for batch in rows:
-        for row in batch:
-            names.update(dict.fromkeys(row))
-    return list(names)
-
-
-async def csv_lines(names: list[str], rows: Rows) -> AsyncIterator[bytes]:
-    """Yields rows as CSV. A text that a spreadsheet would take for a formula begins with an apostrophe."""
-    yield _csv([[guarded_field(name) for name in names]])
-    async for batch in rows:
-        yield _csv([[guarded_field(row.get(name)) for name in names] for row in batch])
-
-
-def _csv(rows: list[list[Any]]) -> bytes:
-    out = io.StringIO()
-    csv.writer(out, lineterminator="\r\n").writerows(rows)
-    return out.getvalue().encode("utf-8", "replace")

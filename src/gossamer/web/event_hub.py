@@ -35,6 +35,8 @@ class EventHub:
         self._recent: deque[StoredEvent] = deque(maxlen=MAX_RECENT)
         self._newest = ""
         self._states: dict[str, str] = {}
+        self.has_webhooks: bool | None = None
+        """Whether there are webhooks, while somebody waits. None if nobody has waited yet."""
         self._read_at = 0.0
         """The monotonic time at which the last comparison began."""
         self._waiting = 0
@@ -54,7 +56,7 @@ class EventHub:
             self._waiting -= 1
             if not self._waiting and self._task is not None:
                 self._task.cancel()
-                self._task = None
+                self._task = self.has_webhooks = None
 
     async def until_ended(self, crawl: str, seconds: float) -> None:
         """Waits until a crawl has ended or is removed, at most `seconds`."""
@@ -116,8 +118,8 @@ class EventHub:
             with contextlib.suppress(GossamerError):  # an outage ends, and nothing is lost meanwhile
                 began = time.monotonic()
                 self._newest = self._newest or await self._events.newest()
-                self._states = await report_changes(self._store, self._settings)
-                found = await self._events.after(self._newest)
+                now = await report_changes(self._store, self._settings, self._states, self._newest)
+                self._states, found, self.has_webhooks = now
                 self._recent.extend(found)
                 async with self._news:
                     self._newest, self._read_at = found[-1].number if found else self._newest, began

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable
+from functools import partial
 from typing import Any
-
-import msgspec
 
 from gossamer.client.table_files import TableRows, text_rows
 from gossamer.errors import InvalidField
 from gossamer.operations import inputs_of_uses as inputs
-from gossamer.operations import inputs_of_views, results, results_of_uses, results_of_views
+from gossamer.operations import inputs_of_views, results_of_uses, results_of_views
 from gossamer.operations.command_runs import start_run
 from gossamer.operations.context import OperationContext
 from gossamer.operations.guarded_targets import check_target
@@ -25,37 +23,24 @@ from gossamer.uses.prices.report import choose_targets, list_products
 from gossamer.uses.prices.target_filter import TargetFilter
 from gossamer.web.use_tables import (
     Rows,
-    check_seen,
     data_folder,
-    database_of,
+    event_rows,
+    history_of,
+    history_option,
+    history_table,
     list_words,
     moment,
     need_name,
     options_of,
-    table_page,
+    value_rows,
 )
 
 DAY_S = 86_400.0
+_table = partial(history_table, History, "price_meta", "price history")
 
 
 def _texts(table: TableRows) -> Rows:
     return [dict(zip(table.names, row, strict=True)) for row in text_rows(table)]
-
-
-def _values(table: TableRows) -> Rows:
-    return [dict(zip(table.names, row, strict=True)) for row in table.rows]
-
-
-async def _page(
-    context: OperationContext, given: Any, read: Callable[[History, int], Rows]
-) -> results.RowPage:
-    path = database_of(context, given.history, "price_meta", "price history")
-
-    def rows(most: int) -> Rows:
-        with History(path) as base:
-            return read(base, most)
-
-    return await table_page(given, rows)
 
 
 def _chosen(base: History, given: inputs.ChoosePrices) -> TargetFilter:
@@ -63,108 +48,81 @@ def _chosen(base: History, given: inputs.ChoosePrices) -> TargetFilter:
     return choose_targets(base, given.shop, given.tag, given.product)
 
 
-async def price_list(context: OperationContext, given: inputs.ChoosePrices) -> results.RowPage:
+@_table
+def price_list(base: History, given: inputs.ChoosePrices, most: int) -> Rows:
     """Lists the current prices, as the table `prices` of `gossamer prices report` does."""
-
-    def read(base: History, most: int) -> Rows:
-        found = series.current_prices(base.database, limit=most, chosen=_chosen(base, given))
-        return _texts(report_tables.current_table(found))
-
-    return await _page(context, given, read)
+    found = series.current_prices(base.database, limit=most, chosen=_chosen(base, given))
+    return _texts(report_tables.current_table(found))
 
 
-async def price_moves(context: OperationContext, given: inputs.ListPriceMoves) -> results.RowPage:
+@_table
+def price_moves(base: History, given: inputs.ListPriceMoves, most: int) -> Rows:
     """Lists the biggest changes of price, biggest first. A rise from 2 to 3 counts as much as a fall from 3 to 2."""
-
-    def read(base: History, most: int) -> Rows:
-        now, chosen = time.time(), _chosen(base, given)
-        found = series.biggest_moves(
-            base.database, after=now - given.days * DAY_S, before=now, limit=most, chosen=chosen
-        )
-        return _texts(report_tables.moves_table(found))
-
-    return await _page(context, given, read)
+    now, chosen = time.time(), _chosen(base, given)
+    after = now - given.days * DAY_S
+    found = series.biggest_moves(base.database, after=after, before=now, limit=most, chosen=chosen)
+    return _texts(report_tables.moves_table(found))
 
 
-async def price_market(context: OperationContext, given: inputs.ListMarket) -> results.RowPage:
+@_table
+def price_market(base: History, given: inputs.ListMarket, most: int) -> Rows:
     """Compares the offers of a product, or of all products with several targets, cheapest first."""
-
-    def read(base: History, most: int) -> Rows:
-        names = [given.product] if given.product is not None else list_products(base, limit=most)
-        markets = {name: series.read_market(base.database, name) for name in names}
-        if given.product is not None and not markets[given.product]:
-            need_name(given.product, {one.product for one in base.targets()} - {""}, "product")
-        return _texts(report_tables.market_table(markets))
-
-    return await _page(context, given, read)
+    names = [given.product] if given.product is not None else list_products(base, limit=most)
+    markets = {name: series.read_market(base.database, name) for name in names}
+    if given.product is not None and not markets[given.product]:
+        need_name(given.product, {one.product for one in base.targets()} - {""}, "product")
+    return _texts(report_tables.market_table(markets))
 
 
-async def price_stale(context: OperationContext, given: inputs.ListStalePrices) -> results.RowPage:
+@_table
+def price_stale(base: History, given: inputs.ListStalePrices, most: int) -> Rows:
     """Lists the targets that no visit has found for days, oldest first."""
-
-    def read(base: History, most: int) -> Rows:
-        before, chosen = time.time() - given.days * DAY_S, _chosen(base, given)
-        found = series.stale_offers(base.database, before=before, limit=most, chosen=chosen)
-        return _texts(report_tables.stale_table(found))
-
-    return await _page(context, given, read)
+    before, chosen = time.time() - given.days * DAY_S, _chosen(base, given)
+    found = series.stale_offers(base.database, before=before, limit=most, chosen=chosen)
+    return _texts(report_tables.stale_table(found))
 
 
-async def price_failing(context: OperationContext, given: inputs.ListFailingPrices) -> results.RowPage:
+@_table
+def price_failing(base: History, given: inputs.ListFailingPrices, most: int) -> Rows:
     """Lists the targets that fail: since when, in how many runs, and the last response."""
-
-    def read(base: History, most: int) -> Rows:
-        need_name(given.shop, (one.shop for one in base.shops()), "shop")
-        found = list_failing(
-            base.database,
-            state=given.state or "",
-            chosen=TargetFilter(shop=given.shop or ""),
-            least_runs=given.runs,
-            limit=most,
-        )
-        return [{**one._asdict(), "url": url} for one, url in found]
-
-    return await _page(context, given, read)
-
-
-async def price_shops(context: OperationContext, given: inputs.ListShops) -> results.RowPage:
-    """Lists the shops with their state: ok, redesigned, away or moved."""
-    return await _page(context, given, lambda base, most: _values(report_tables.shops_table(base.shops())))
-
-
-async def price_series(context: OperationContext, given: inputs.PriceSeries) -> results.RowPage:
-    """Lists the prices of a target, oldest first. Each holds from its time until that of the next row."""
-
-    def read(base: History, most: int) -> Rows:
-        need_name(given.target, (one.key for one in base.targets()), "target")
-        found = series.read_series(base.database, given.target, given.variant, after=moment(given.since))
-        return _texts(report_tables.series_table(found[:most]))
-
-    return await _page(context, given, read)
-
-
-async def price_events(context: OperationContext, given: inputs.ListPriceEvents) -> results.RowPage:
-    """Lists the changes of prices, availability, sellers, pages and shops, oldest first."""
-
-    def read(base: History, most: int) -> Rows:
-        need_name(given.target, (one.key for one in base.targets()), "target")
-        need_name(given.kind, [kind.value for kind in EventKind], "kind")
-        found = base.events(after=moment(given.since), target=given.target or "")
-        chosen = [one for one in found if given.kind in (None, one.kind.value)]
-        return [msgspec.to_builtins(one) for one in chosen[:most]]
-
-    return await _page(context, given, read)
-
-
-async def price_matches(
-    context: OperationContext, given: inputs_of_views.ListPriceMatches
-) -> results.RowPage:
-    """Lists pairs of offers with similar names that wait for a decision of a person, most similar first."""
-    return await _page(
-        context,
-        given,
-        lambda base, most: [_pair(one) for one in list_open(base, later=given.skipped, limit=most)],
+    need_name(given.shop, (one.shop for one in base.shops()), "shop")
+    found = list_failing(
+        base.database,
+        state=given.state or "",
+        chosen=TargetFilter(shop=given.shop or ""),
+        least_runs=given.runs,
+        limit=most,
     )
+    return [{**one._asdict(), "url": url} for one, url in found]
+
+
+@_table
+def price_shops(base: History, given: inputs.ListShops, most: int) -> Rows:
+    """Lists the shops with their state: ok, redesigned, away or moved."""
+    return value_rows(report_tables.shops_table(base.shops()))
+
+
+@_table
+def price_series(base: History, given: inputs.PriceSeries, most: int) -> Rows:
+    """Lists the prices of a target, oldest first. Each holds from its time until that of the next row."""
+    need_name(given.target, (one.key for one in base.targets()), "target")
+    found = series.read_series(base.database, given.target, given.variant, after=moment(given.since))
+    return _texts(report_tables.series_table(found[:most]))
+
+
+@_table
+def price_events(base: History, given: inputs.ListPriceEvents, most: int) -> Rows:
+    """Lists the changes of prices, availability, sellers, pages and shops, oldest first."""
+    need_name(given.target, (one.key for one in base.targets()), "target")
+    need_name(given.kind, [kind.value for kind in EventKind], "kind")
+    found = base.events(after=moment(given.since), target=given.target or "")
+    return event_rows(found, given.kind, most)
+
+
+@_table
+def price_matches(base: History, given: inputs_of_views.ListPriceMatches, most: int) -> Rows:
+    """Lists pairs of offers with similar names that wait for a decision of a person, most similar first."""
+    return [_pair(one) for one in list_open(base, later=given.skipped, limit=most)]
 
 
 def _pair(pair: OpenPair) -> dict[str, Any]:
@@ -182,10 +140,10 @@ async def price_decide(
     context: OperationContext, given: inputs_of_views.DecidePriceMatch
 ) -> results_of_views.MatchDecision:
     """Decides whether two targets offer the same product. `later` keeps the pair aside."""
-    path = database_of(context, given.history, "price_meta", "price history")
+    url = await asyncio.to_thread(history_of, context, given.history, "price_meta", "price history")
 
     def store() -> int:
-        with History(path) as base:
+        with History(url) as base:
             known = [one.key for one in base.targets()]
             need_name(given.one, known, "target")
             need_name(given.other, known, "target")
@@ -207,8 +165,7 @@ async def price_run(context: OperationContext, given: inputs.StartPriceRun) -> r
         raise InvalidField("no target: give lists (names of files) or urls", "/lists")
     for number, url in enumerate(given.urls):
         check_target(url, context.settings, f"/urls/{number}")
-    history = check_seen(context, given.history, "/history")
-    words = ["prices", "run", *context.words, f"--history={history}.db"]
+    words = ["prices", "run", *context.words, history_option(context, given.history)]
     words += [f"--data={data_folder(context)}"]
     words += options_of(given, "delay", "within", "spread", "partly", "if_older")
     words += ["--json", "--quiet", "--", *list_words(context, given.lists), *given.urls]

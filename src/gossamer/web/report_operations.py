@@ -23,15 +23,15 @@ from gossamer.uses.ranks.report_html import render_report as rank_html
 from gossamer.web.audit_operations import audit_path, audit_summary
 from gossamer.web.keyword_operations import keyword_folder
 from gossamer.web.rank_operations import followed_domain
-from gossamer.web.use_tables import database_of, need_name
+from gossamer.web.use_tables import history_of, need_name
 
 
 async def price_report(context: OperationContext, given: inputs.ReportPrices) -> str:
     """Returns the report on a price history: the biggest moves with charts, the market, failing and stale targets."""
-    path = database_of(context, given.history, "price_meta", "price history")
+    url = await asyncio.to_thread(history_of, context, given.history, "price_meta", "price history")
 
     def read() -> str:
-        with History(path) as base:
+        with History(url) as base:
             need_name(given.shop, (one.shop for one in base.shops()), "shop")
             chosen = prices.choose_targets(base, given.shop, given.tag, given.product)
             return price_html(prices.read_report(base, now=time.time(), days=given.days, chosen=chosen))
@@ -41,10 +41,10 @@ async def price_report(context: OperationContext, given: inputs.ReportPrices) ->
 
 async def rank_report(context: OperationContext, given: inputs.ReportRanks) -> str:
     """Returns the report on a rank history: gains and losses, histories, competitors, features, failed checks."""
-    path = database_of(context, given.history, "rank_meta", "rank history")
+    url = await asyncio.to_thread(history_of, context, given.history, "rank_meta", "rank history")
 
     def read() -> str:
-        with RankHistory(path) as base:
+        with RankHistory(url) as base:
             domain = followed_domain(base, given.domain)
             try:
                 found = ranks.read_report(

@@ -16,7 +16,7 @@ from typing import Any
 import msgspec
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response, StreamingResponse
-from starlette.routing import Match, Route
+from starlette.routing import compile_path
 from starlette.types import Receive, Scope, Send
 
 from gossamer.config.redaction import mask
@@ -28,7 +28,7 @@ from gossamer.operations.openapi import document
 from gossamer.operations.operation import Operation
 from gossamer.operations.problems import BY_SLUG, RequestProblem, problem_of
 from gossamer.operations.results import AddedWebhook
-from gossamer.operations.rows import row_file, row_stream
+from gossamer.operations.row_streams import row_stream
 from gossamer.operations.table import BY_NAME, OPERATIONS
 from gossamer.state.action_log import DONE, ActionLog, action_of
 from gossamer.state.kept_answers import KeptAnswers
@@ -87,10 +87,10 @@ class Service:
             FirecrawlDoor(access, self._run_of_door, repeated),
             ScrapydDoor(access, self._run_of_door, repeated),
         )
-        self._routes: dict[str, tuple[Route, dict[str, Any]]] = {}
+        self._routes: dict[str, tuple[re.Pattern[str], dict[str, Any]]] = {}
         for path in dict.fromkeys([*(one.path for one in OPERATIONS), EVENTS, OPENAPI, PROBLEM]):
             methods: dict[str, Any] = {one.method: one for one in OPERATIONS if one.path == path}
-            self._routes[path] = (Route(path, _unused), methods or {"GET": path})
+            self._routes[path] = (compile_path(path)[0], methods or {"GET": path})
         self._openapi = answers.encode(document())
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -141,16 +141,16 @@ class Service:
 
     def _found(self, request: Request) -> tuple[str, Any]:
         """Returns the path of the route, and the operation or the path. Raises RequestProblem."""
-        for path, (route, methods) in self._routes.items():
-            match, found = route.matches({**request.scope, "method": "GET"})
-            if match != Match.FULL:
+        for path, (pattern, methods) in self._routes.items():
+            found = pattern.match(request.scope["path"])
+            if found is None:
                 continue
             if request.method not in methods:
                 allowed = ", ".join(sorted(methods))
                 raise RequestProblem(
                     "method-not-allowed", f"the methods are: {allowed}", headers={"Allow": allowed}
                 )
-            request.scope["path_params"] = found["path_params"]
+            request.scope["path_params"] = found.groupdict()
             return path, methods[request.method]
         raise RequestProblem("not-found", "there is nothing at this address: see /openapi.json")
 
@@ -353,14 +353,7 @@ class Service:
 
 async def _stream(context: OperationContext, given: Any, form: str) -> Response:
     """Streams rows. The first batch is read before the answer begins, so that errors are problem details."""
-    given = msgspec.structs.replace(given, limit=1)
-    if form == answers.CSV:
-        names = await answers.names_of(row_stream(context, given))
-        lines = answers.csv_lines(names, row_stream(context, given))
-    elif form == answers.PARQUET:
-        lines = row_file(context, given)
-    else:
-        lines = answers.ndjson(row_stream(context, given))
+    lines = row_stream(context, msgspec.structs.replace(given, limit=1), form)
     first = await anext(lines, b"")
     return StreamingResponse(_chained(first, lines), 200, answers.HEADERS, form)
 
@@ -376,7 +369,3 @@ async def _report(answer: Response, began: bool, scope: Scope, receive: Receive,
     if began:
         raise ConnectionAbortedError("the answer broke off")
     await answer(scope, receive, send)
-
-
-async def _unused(request: Request) -> Response:
-    raise NotImplementedError

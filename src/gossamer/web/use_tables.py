@@ -5,22 +5,111 @@ with the prefix of its token."""
 from __future__ import annotations
 
 import asyncio
+import functools
 import os
 import sqlite3
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from contextlib import AbstractContextManager
 from datetime import datetime
+from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
+import msgspec
+
+from gossamer.client.install_command import install_command
+from gossamer.client.table_files import TableRows
+from gossamer.config.redaction import mask
+from gossamer.config.secret_refs import put_in
+from gossamer.config.settings import Settings
 from gossamer.config.value_parsers import nearest, seconds
-from gossamer.errors import InvalidField, UnknownName
+from gossamer.errors import ConfigError, InvalidField, UnknownName
 from gossamer.operations import results
 from gossamer.operations.context import OperationContext
 from gossamer.operations.cursors import cursor_after, position_of
 
 MAX_ROWS = 1_000_000_000
 Rows = Sequence[dict[str, Any]]
+Base = TypeVar("Base")
+Given = TypeVar("Given")
+
+
+def history_table(
+    kind: Callable[[str], AbstractContextManager[Base]],
+    table: str,
+    what: str,
+    read: Callable[[Base, Given, int], Rows],
+) -> Callable[[OperationContext, Given], Awaitable[results.RowPage]]:
+    """Makes an operation of a function that returns the first rows of a table of a history. `kind`: opens a history.
+    `table`: a table that such a history has. `what`: the kind of the history, for messages."""
+
+    @functools.wraps(read)
+    async def operation(context: OperationContext, given: Given) -> results.RowPage:
+        options: Any = given
+        url = await asyncio.to_thread(history_of, context, options.history, table, what)
+
+        def rows(most: int) -> Rows:
+            with kind(url) as base:
+                return read(base, given, most)
+
+        return await table_page(given, rows)
+
+    return operation
+
+
+def history_of(context: OperationContext, name: str, table: str, what: str) -> str:
+    """Returns the address of a history: of the setting `histories`, or of a file in the folder of `serve`. Raises
+    UnknownName."""
+    given = named_histories(context.settings).get(name) if context.caller.sees(name) else None
+    if given is None:
+        return database_of(context, name, table, what)
+    try:
+        url = put_in(given)
+    except ValueError as error:
+        raise ConfigError(f"the history {name} of the setting histories: {error}") from None
+    if not _has_postgresql_table(url, table):
+        raise UnknownName(f"the history {name} of the setting histories is no {what} yet: start a run")
+    return url
+
+
+def _has_postgresql_table(url: str, table: str) -> bool:
+    """Returns whether a PostgreSQL database has a table. Raises ConfigError."""
+    try:
+        import psycopg
+    except ImportError:
+        raise ConfigError(
+            f"a history in PostgreSQL needs another package: {install_command('postgres')}"
+        ) from None
+    try:
+        with psycopg.connect(url, connect_timeout=10) as base:
+            found = base.execute("SELECT to_regclass(%s)", [table]).fetchone()
+            return found is not None and found[0] is not None
+    except psycopg.Error as error:
+        raise ConfigError(f"the PostgreSQL database of a history: {mask(str(error))}") from None
+
+
+def named_histories(settings: Settings) -> dict[str, str]:
+    """Returns the histories of the setting `histories` by their names. References to secrets are kept."""
+    pairs = (one.partition("=") for one in settings.histories)
+    return {name: url for name, _, url in pairs}
+
+
+def history_option(context: OperationContext, name: str) -> str:
+    """Returns the option of a run that names its history. Raises InvalidField if the token does not permit the name."""
+    check_seen(context, name, "/history")
+    return f"--history={named_histories(context.settings).get(name, f'{name}.db')}"
+
+
+def value_rows(table: TableRows) -> Rows:
+    """Returns the rows of a table by the names of its columns."""
+    return [dict(zip(table.names, row, strict=True)) for row in table.rows]
+
+
+def event_rows(found: Iterable[Any], kind: str | None, most: int) -> Rows:
+    """Returns the first `most` events of a kind, or of all kinds."""
+    chosen = (one for one in found if kind in (None, one.kind.value))
+    return [msgspec.to_builtins(one) for one in islice(chosen, most)]
 
 
 def database_of(
@@ -32,6 +121,8 @@ def database_of(
     path = place / f"{name}.db"
     if not context.caller.sees(name) or not has_table(path, table):
         known = database_names(context, table, place)
+        if folder is None:
+            known += [one for one in named_histories(context.settings) if context.caller.sees(one)]
         there = f"; there are: {', '.join(known[:20])}" if known else "; there is none yet"
         raise UnknownName(f"no {what} is named {name!r}{nearest(name, known)}{there}")
     return str(path)

@@ -51,7 +51,8 @@ class WebhookSender:
         try:
             while True:
                 with contextlib.suppress(GossamerError):  # an outage ends, and the outbox is in the store
-                    if await self._hooks.all():
+                    # while somebody waits for events, the hub knows whether there are webhooks
+                    if self._hub.has_webhooks is not False and await self._hooks.all():
                         await self._lead()
                 await asyncio.sleep(CHECK_INTERVAL_S)
         finally:

@@ -7,16 +7,21 @@ from functools import lru_cache
 from typing import Protocol
 
 from gossamer import url as urls
+from gossamer.frontier.crawls import NO_CHANGES, LiveChanges
+from gossamer.model.request import is_infrastructure
+from gossamer.model.verdict import Drop
+from gossamer.model.visit import Claim
+from gossamer.url import patterns
 from gossamer.url.scope import Scope
 from gossamer.worker.link_intake import LinkIntake
 
 
 class SeedRedirects(Protocol):
     """The interface to the store's list of seed redirects, which all workers of a crawl share
-    (`frontier.crawls`). `look` returns the crawl's state and a list of redirects as (source, target) pairs.
-    `anchor` adds a redirect."""
+    (`frontier.crawls`). `look` returns the crawl's state, a list of redirects as (source, target) pairs, and the
+    encoded changes of the running crawl. `anchor` adds a redirect."""
 
-    async def look(self, name: str) -> tuple[str, list[tuple[str, str]]]: ...
+    async def look(self, name: str) -> tuple[str, list[tuple[str, str]], bytes]: ...
 
     async def anchor(self, name: str, source: str, target: str) -> None: ...
 
@@ -75,17 +80,35 @@ class CrawlScope:
         self._crawl, self._seeds, self._redirects, self._parked = crawl, seeds, redirects, parked
         self._bucket, self._admits, self._is_open = bucket, admits, intake.is_open
         self._known: set[tuple[str, str]] = set()
+        self.live = NO_CHANGES
+        """The limits and exclusions that were changed while the crawl runs."""
+        self._encoded_live = b""
 
     def allows_port(self, host: str) -> bool:
         """Returns whether the crawler may connect to the port of `host[:port]`."""
         return self.rules.allows_port(host)
 
     async def refresh(self) -> str:
-        """Extends the scope by the seed redirects that other workers recorded. Returns the crawl's state."""
-        state, redirects = await self._redirects.look(self._crawl)
+        """Extends the scope by the seed redirects that other workers recorded, and follows changed exclusions. Returns the
+        crawl's state."""
+        state, redirects, live = await self._redirects.look(self._crawl)
         for source, target in redirects:
             await self._grow(source, target)
+        if live != self._encoded_live:
+            self._encoded_live, self.live = live, LiveChanges.decode(live)
+            self.rules = self.rules.excluding(self.live.exclude)
+            self.intake.widen(self.rules)
         return state
+
+    def refusal(self, claim: Claim) -> Drop | None:
+        """Returns the reason why a URL that waited in the queue is not visited any more, or None. Only exclusions that were
+        added while the crawl runs count, and they apply to seeds, too."""
+        for pattern in self.rules.later:
+            if patterns.found(pattern, claim.request.url, on_timeout=True) and not is_infrastructure(
+                claim.request
+            ):
+                return Drop(skip="filter", detail=f"--exclude {pattern.pattern}")
+        return None
 
     async def redirected(self, source: str, target: str) -> None:
         """Records a redirect of a seed for all workers, and adds the target's host to the scope."""

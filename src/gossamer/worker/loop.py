@@ -111,7 +111,7 @@ class RunControl(NamedTuple):
     - `state`: returns the state of the crawl. `stop`: ends the run when it is set.
     - `surprise`: called when a visit raises an unexpected exception, with the visit's claim and the exception.
       The claims of the failed visit are neither settled nor renewed, so their leases expire.
-    - `deadline`: the monotonic time at which the run ends.
+    - `deadline`: returns the monotonic time at which the run ends, which may change.
     - `paused`: an event that is set while the crawl is paused. If a quality gate fails, this event is set
       immediately.
     """
@@ -119,7 +119,7 @@ class RunControl(NamedTuple):
     state: Callable[[], Awaitable[str]]
     stop: asyncio.Event
     surprise: Callable[[Claim, Exception], None]
-    deadline: float | None = None
+    deadline: Callable[[], float | None] = lambda: None
     paused: asyncio.Event | None = None
 
 
@@ -146,7 +146,8 @@ class Worker:
     ) -> None:
         self.limiter = limits.limiter or Limiter(limits.concurrency)
         self.frontier, self.visitor, self.committer = frontier, visitor, committer
-        self.concurrency, self.deadline = limits.concurrency, control.deadline
+        self.concurrency, self._deadline = limits.concurrency, control.deadline
+        self.deadline = control.deadline()
         self.room, self.merit = limits.room or SoleCrawlAllowance(self.limiter), merit
         self.held: dict[tuple[int, int], Claim] = {}
         """All claims of this worker, keyed by bucket and token. The visit of a claim in `held` has not begun,
@@ -444,6 +445,7 @@ class Worker:
         while True:
             await asyncio.sleep(STATE_INTERVAL_S)
             state = await self._state()
+            self.deadline = self._deadline()
             if state == "paused":
                 self._paused.set()
             else:

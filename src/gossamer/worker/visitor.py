@@ -149,7 +149,10 @@ class Visitor:
         for claim in batch:
             if chosen is not None:
                 put(Visit(claim, Settle(claim.token, ClaimEnd.REQUEUED)))
-            elif (refusal := await self.gate.refuse(claim)) is None:
+            elif (
+                refusal := (self.scope.rules.later and self.scope.refusal(claim))
+                or await self.gate.refuse(claim)
+            ) is None:
                 chosen = claim
             else:
                 refused = self._dropped(claim, refusal, None, 0.0)

@@ -24,7 +24,7 @@ from gossamer.sinks.csv import unguarded
 from gossamer.sinks.history import TAKEN
 from gossamer.sinks.jsonl import decode, exact_number
 from gossamer.sinks.output_spec import is_formula_guarded, is_kind_link, parse
-from gossamer.sinks.rows_in_data_folder import NAME, read_kept
+from gossamer.sinks.rows_in_data_folder import NAME, iterate_kept
 from gossamer.sinks.sink_url import FORMS, parse_sink_url
 
 Row = dict[str, Any]
@@ -74,9 +74,8 @@ def kept_rows(folder: Path) -> Iterator[Row]:
     """Yields the items and page records that a crawl keeps in its folder. The values keep their types, for
     example dates and decimals. Raises ConfigError."""
     try:
-        for rows, _ in read_kept(folder / NAME):
-            for row in rows:
-                yield row.data if isinstance(row.data, dict) else msgspec.to_builtins(row.data)
+        for row in iterate_kept(folder / NAME):
+            yield row.data if isinstance(row.data, dict) else msgspec.to_builtins(row.data)
     except (OSError, GossamerError) as error:
         raise ConfigError(f"{folder / NAME} cannot be read: {error}") from error
 

@@ -22,12 +22,15 @@ from gossamer.frontier.crawls import ENDED, Record
 from gossamer.operations import inputs
 from gossamer.operations.context import Caller, OperationContext
 from gossamer.operations.problems import RequestProblem
-from gossamer.operations.rows import row_stream
+from gossamer.operations.row_streams import NDJSON, row_stream
+from gossamer.operations.rows import in_thread, select, selected_rows
 from gossamer.web import answers
 from gossamer.web.access import CallerCheck
 from gossamer.web.doors.door import Operations, RepeatedRequests, refuse_unknown
 from gossamer.web.request_input import read_body
 
+BATCH_LINES = 500
+"""Lines of a log that are read at a time."""
 FINISHED_KEPT = 100
 """The number of ended jobs that a list contains, the latest ones."""
 VERSION = "site-files"
@@ -192,8 +195,8 @@ class ScrapydDoor:
         if record is None or _spider_of(record, _spiders(context)) != spider:
             raise RequestProblem("unknown-crawl", f"no job of {spider!r} is named {job!r}")
         if what == "items":
-            items = answers.ndjson(row_stream(context, inputs.ListItems(crawl=job)))
-            return StreamingResponse(items, 200, answers.HEADERS, answers.NDJSON)
+            items = row_stream(context, inputs.ListItems(crawl=job), NDJSON)
+            return StreamingResponse(items, 200, answers.HEADERS, NDJSON)
         return StreamingResponse(
             _log_lines(context, record), 200, answers.HEADERS, "text/plain; charset=utf-8"
         )
@@ -301,8 +304,10 @@ def _time(at: float) -> str:
 
 async def _log_lines(context: OperationContext, record: Record) -> AsyncIterator[bytes]:
     """Yields one line for each request of a crawl, and a last line for its end."""
-    async for batch in row_stream(context, inputs.ListAttempts(crawl=record.name)):
-        yield "".join(_log_line(row) for row in batch).encode()
+    given = inputs.ListAttempts(crawl=record.name)
+    selected = select(context.settings, record.name, given, may_lack_rows=not record.outputs)
+    async for batch in in_thread(selected_rows(selected), BATCH_LINES):
+        yield "".join(_log_line(row) for _, row in batch).encode()
     if record.state in ENDED and record.ended_at is not None:
         reason = f": {record.reason}" if record.reason else ""
         yield f"{_time(record.ended_at)} [gossamer] INFO: Spider closed ({record.state}{reason})\n".encode()
