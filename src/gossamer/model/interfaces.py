@@ -1,4 +1,4 @@
-"""The protocols through which components use each other. `app.wiring` connects the real implementations."""
+"""The protocols through which components use each other. `app.crawl_worker` connects the real implementations."""
 
 from __future__ import annotations
 
