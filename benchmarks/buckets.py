@@ -28,9 +28,9 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 
 from e2e.runs import job
 from gossamer import url as urls
+from gossamer.app.crawl_worker import CrawlWorker
 from gossamer.app.runner import begin, end
 from gossamer.app.seeding import prepare, seed
-from gossamer.app.wiring import CrawlWorker
 from gossamer.store.store import FOR_EVER, Store, connect
 from gossamer.store.store_check import wait_until_ready
 from support.cluster import cluster

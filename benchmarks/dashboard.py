@@ -27,7 +27,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from gossamer.app.wiring import opened_store
+from gossamer.app.open_store import opened_store
 from gossamer.config.settings import Settings
 from gossamer.model.request import Request, pack
 from gossamer.store import keys

@@ -29,7 +29,7 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 from lost_slots import PATIENCE_S, told
 from queues import HOSTS, Web
 
-from gossamer.app.wiring import open_url
+from gossamer.app.open_store import open_url
 from gossamer.client.submission import submit_to_fleet
 from gossamer.frontier.crawls import ENDED, forget_crawl
 from gossamer.frontier.lost_slots import wrong_hosts

@@ -27,9 +27,9 @@ from redis.retry import Retry
 
 from gossamer.app import producer_runner, seeding
 from gossamer.app.job import Job
+from gossamer.app.open_store import open_store
 from gossamer.app.process_tuning import settle_in
 from gossamer.app.runner import begin
-from gossamer.app.wiring import open_store
 from gossamer.config.settings import Settings
 from gossamer.store.embedded import Embedded
 from gossamer.store.store import Store

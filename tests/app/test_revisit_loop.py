@@ -10,10 +10,10 @@ import pytest
 
 from gossamer.app.enqueuer import Enqueuer
 from gossamer.app.job import Job, Setup
+from gossamer.app.open_store import open_url
 from gossamer.app.page_table_storage import Do, FolderTableStorage, SharedTableStorage
 from gossamer.app.revisit_loop import RevisitLoop
 from gossamer.app.revisit_setup import FleetSignals, rules_of_job, with_site_rules
-from gossamer.app.wiring import open_url
 from gossamer.config.settings import Settings
 from gossamer.errors import ConfigError, UsageError
 from gossamer.frontier.crawls import Spec

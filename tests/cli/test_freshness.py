@@ -9,7 +9,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from gossamer.app.wiring import open_url
+from gossamer.app.open_store import open_url
 from gossamer.cli.commands import run
 from gossamer.frontier.crawls import Crawls, Spec
 from gossamer.observability.metrics import text_of

@@ -15,8 +15,9 @@ from typing import Any, NamedTuple
 import pycurl
 
 from e2e.runs import job
+from gossamer.app.crawl_worker import CrawlWorker
+from gossamer.app.open_store import open_url
 from gossamer.app.seeding import prepare, seed
-from gossamer.app.wiring import CrawlWorker, open_url
 from gossamer.frontier.crawls import Crawls
 from gossamer.model.request import Request
 from support import fork_server

@@ -17,8 +17,8 @@ from typing import Any
 
 from gossamer import url as urls
 from gossamer.app.job import Job, JobOutput
+from gossamer.app.open_store import open_url
 from gossamer.app.runner import crawl
-from gossamer.app.wiring import open_url
 from gossamer.config.settings import Settings
 from gossamer.frontier.stats import CrawlStatistics
 from gossamer.model.summary import Summary

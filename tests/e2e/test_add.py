@@ -20,8 +20,8 @@ import pytest
 from cli.command_line import begin, gossamer
 from gossamer.app import runner
 from gossamer.app.job import Job, Setup
+from gossamer.app.open_store import open_existing_store
 from gossamer.app.url_adding import AddOptions, add_urls, added_targets
-from gossamer.app.wiring import open_existing_store
 from gossamer.config.settings import Settings
 from gossamer.store import keys
 from gossamer.store.store import Store

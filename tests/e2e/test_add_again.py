@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from cli.command_line import begin, gossamer
-from gossamer.app.wiring import open_existing_store
+from gossamer.app.open_store import open_existing_store
 from gossamer.config.settings import Settings
 from gossamer.frontier.producer_positions import leases_key
 from support.fleet_workers import until

@@ -12,8 +12,8 @@ from e2e.runs import job, rows, socket_of
 from e2e.test_breakers import Ill, serving
 from gossamer.app import runner
 from gossamer.app.job import Job
+from gossamer.app.open_store import open_existing_store, open_url
 from gossamer.app.runner import ExtraReceivers, crawl
-from gossamer.app.wiring import open_existing_store, open_url
 from gossamer.config import settings
 from gossamer.frontier.crawls import Crawls
 from gossamer.frontier.retry_waits import only_retries

@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 
 from e2e.runs import begin, children_of, command, job, kill, socket_of
+from gossamer.app.open_store import open_url
 from gossamer.app.runner import crawl
-from gossamer.app.wiring import open_url
 from gossamer.cli.commands import run
 from gossamer.cli.summaries import advice
 from gossamer.errors import Away

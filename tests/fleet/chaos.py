@@ -15,7 +15,7 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from gossamer.app.wiring import open_url
+from gossamer.app.open_store import open_url
 from gossamer.errors import GossamerError
 from gossamer.frontier.summary import crawl_counts
 from gossamer.state.schedules import Schedules

@@ -14,7 +14,7 @@ import pytest
 import redis
 
 from cli.command_line import gossamer
-from gossamer.app.wiring import open_store
+from gossamer.app.open_store import open_store
 from gossamer.config.settings import Settings
 from gossamer.store import keys
 from support.answers import answering

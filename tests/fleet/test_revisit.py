@@ -16,8 +16,8 @@ from typing import Any
 
 import redis
 
+from gossamer.app.open_store import open_url
 from gossamer.app.page_table_storage import SharedTableStorage
-from gossamer.app.wiring import open_url
 from gossamer.recrawl.page_table import PageState, line_of
 from gossamer.recrawl.revisit_rules import rules_of
 from support.answers import answering

@@ -17,9 +17,9 @@ import gossamer
 from e2e.runs import begin, command, kill
 from gossamer.api import job_of
 from gossamer.app.job import Job, JobOutput
+from gossamer.app.open_store import open_store
 from gossamer.app.quality_gate_setup import missed_gates
 from gossamer.app.runner import Live, crawl
-from gossamer.app.wiring import open_store
 from gossamer.frontier.crawls import Crawls
 from gossamer.frontier.quality_records import GoodRuns
 from gossamer.model.summary import Summary

@@ -10,7 +10,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from gossamer.app.wiring import open_existing_store
+from gossamer.app.open_store import open_existing_store
 from gossamer.client.service_client import Client
 from gossamer.config.settings import Settings
 from gossamer.frontier.crawls import Crawls, Spec

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 import gossamer
-from gossamer.app.wiring import open_existing_store
+from gossamer.app.open_store import open_existing_store
 from gossamer.config.settings import Settings
 from gossamer.frontier.crawls import Crawls
 from operations.conftest import server, web

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
+from gossamer.app.open_store import open_url
 from gossamer.app.page_table_storage import SharedTableStorage
-from gossamer.app.wiring import open_url
 from gossamer.errors import InUse
 from gossamer.frontier.crawls import forget_crawl
 from gossamer.model.request import KnownPage

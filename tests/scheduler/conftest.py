@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from gossamer.app.wiring import open_url
+from gossamer.app.open_store import open_url
 from gossamer.scheduler import loop
 from scheduler.scheduler_bed import Bed
 from support.moving_clock import Moved, moved_store

@@ -9,7 +9,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
-from gossamer.app.wiring import open_url
+from gossamer.app.open_store import open_url
 from gossamer.config.settings import Settings
 from gossamer.scheduler import loop
 from gossamer.scheduler.commands import CommandRunner

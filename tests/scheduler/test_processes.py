@@ -18,7 +18,7 @@ from typing import Any
 import pytest
 
 from e2e.runs import SRC, begin, kill, rows, socket_of, store_pid
-from gossamer.app.wiring import open_url
+from gossamer.app.open_store import open_url
 from gossamer.state.schedules import ScheduledRun, Schedules
 from support import fork_server
 from support.moving_clock import Moved, faked

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from gossamer import Site
-from gossamer.app.wiring import host_treatment
+from gossamer.app.visitor_setup import host_treatment
 from gossamer.config.settings import Settings
 from gossamer.identity.plain_identity import PlainIdentity
 from gossamer.model.request import Request

@@ -16,8 +16,8 @@ from typing import Any, ClassVar
 import pytest
 
 from gossamer.app.job import Job, JobOutput
+from gossamer.app.open_store import open_store
 from gossamer.app.runner import crawl
-from gossamer.app.wiring import open_store
 from gossamer.config.settings import Settings
 from gossamer.frontier.crawls import Crawls
 from gossamer.model.summary import Summary

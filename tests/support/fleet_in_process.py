@@ -10,10 +10,11 @@ from pathlib import Path
 
 import msgspec
 
+from gossamer.app.crawl_worker import CrawlWorker
 from gossamer.app.job import Job
+from gossamer.app.open_store import open_url
 from gossamer.app.runner import begin, end
 from gossamer.app.seeding import prepare, seed
-from gossamer.app.wiring import CrawlWorker, open_url
 from gossamer.frontier.summary import summary
 from gossamer.model.summary import Summary
 from gossamer.store.store import FOR_EVER

@@ -19,7 +19,7 @@ import msgspec
 import redis
 
 from conftest import valkey_binary
-from gossamer.app.wiring import open_url
+from gossamer.app.open_store import open_url
 from gossamer.errors import GossamerError
 from gossamer.frontier.summary import summary
 from gossamer.model.summary import Summary

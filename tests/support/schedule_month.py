@@ -20,7 +20,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
 
-from gossamer.app.wiring import open_url
+from gossamer.app.open_store import open_url
 from gossamer.recrawl.cron import Cron
 from gossamer.state.schedules import ScheduledRun, Schedules, StoredSchedule
 from support import fork_server

@@ -14,9 +14,9 @@ import msgspec
 from gossamer.app.job import Job, JobOutput, Setup
 from gossamer.app.job_payload import unpack_setup
 from gossamer.app.login_setup import seal_of
+from gossamer.app.open_store import open_existing_store
 from gossamer.app.seeding import prepare
 from gossamer.app.sink_setup import make_outputs
-from gossamer.app.wiring import open_existing_store
 from gossamer.config.settings import Settings
 from gossamer.errors import UsageError
 from gossamer.frontier.crawl_lock import hold_lock

@@ -243,8 +243,8 @@ class Explainer:
 
         from gossamer import url as urls
         from gossamer.app.enqueuer import canonical_url_function as key_of
+        from gossamer.app.open_store import cold_settings as cold_of
         from gossamer.app.query.attempts_tail import last_attempts
-        from gossamer.app.wiring import cold_settings as cold_of
         from gossamer.config.settings import Settings
 
         url = urls.split_credentials(typed)[0]

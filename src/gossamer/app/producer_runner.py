@@ -26,9 +26,9 @@ from gossamer import url as urls
 from gossamer.app.enqueuer import Enqueuer
 from gossamer.app.job import Setup
 from gossamer.app.network_setup import Network
+from gossamer.app.open_store import cold_settings
 from gossamer.app.producers.source import UrlBatch, UrlProducer
 from gossamer.app.targets import Rejected, shorten
-from gossamer.app.wiring import cold_settings
 from gossamer.config.data_files import make_folder, open_file
 from gossamer.config.redaction import mask
 from gossamer.errors import CrawlEnded, GossamerError, StoreChanged, StoreError, of_data

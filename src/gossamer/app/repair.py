@@ -22,7 +22,7 @@ import msgspec
 
 from gossamer.app.enqueuer import canonical_url_function, policy
 from gossamer.app.job import Job, Setup
-from gossamer.app.wiring import open_store
+from gossamer.app.open_store import open_store
 from gossamer.config.redaction import mask
 from gossamer.config.settings import Settings
 from gossamer.errors import ConfigError, GossamerError, InUse, UsageError

@@ -9,11 +9,11 @@ import os
 from collections.abc import Callable
 from pathlib import Path
 
+from gossamer.app.crawl_worker import CrawlWorker
 from gossamer.app.enqueuer import policy
 from gossamer.app.job import Setup
 from gossamer.app.preflight import output_values
 from gossamer.app.producer_runner import say_nothing
-from gossamer.app.wiring import CrawlWorker
 from gossamer.config.redaction import mask
 from gossamer.errors import GossamerError
 from gossamer.frontier.crawl_lock import hold_lock

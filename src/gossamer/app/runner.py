@@ -15,8 +15,10 @@ from typing import Any
 import msgspec
 
 from gossamer import url as urls
+from gossamer.app.crawl_worker import CallerReceivers, CrawlWorker, report_archive_damage
 from gossamer.app.enqueuer import policy
 from gossamer.app.job import Job, Setup
+from gossamer.app.open_store import cold_settings, open_store, open_url
 from gossamer.app.preflight import output_files, rehearse, usable_outputs
 from gossamer.app.producer_runner import run_producers, say_nothing
 from gossamer.app.quality_gate_setup import conclude_run, store_mended_sites, store_site_results
@@ -30,14 +32,6 @@ from gossamer.app.stored_setup import store_setup
 from gossamer.app.target_scheme import with_scheme, with_schemes
 from gossamer.app.unlocker_setup import check_unlocker
 from gossamer.app.verbose_output import write_stderr
-from gossamer.app.wiring import (
-    CallerReceivers,
-    CrawlWorker,
-    cold_settings,
-    open_store,
-    open_url,
-    report_archive_damage,
-)
 from gossamer.config.data_files import refuse_links_in
 from gossamer.errors import ConfigError, CrawlStopped, GossamerError, StoreChanged, StoreError, of_data
 from gossamer.frontier.crawl_lock import hold_lock, record_process

@@ -7,7 +7,7 @@ import asyncio
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from gossamer.app.wiring import cold_settings
+from gossamer.app.open_store import cold_settings
 from gossamer.config.settings import Settings
 from gossamer.config.shown_command import shown_command
 from gossamer.errors import GossamerError

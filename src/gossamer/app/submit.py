@@ -12,12 +12,12 @@ import msgspec
 from gossamer.app import job_payload
 from gossamer.app.job import Job
 from gossamer.app.login_setup import seal_of
+from gossamer.app.open_store import open_store
 from gossamer.app.producer_runner import feed
 from gossamer.app.recrawl_pass import check_known_to_fleet, give_to_fleet, visit_again
 from gossamer.app.revisit_setup import refuse_unkept_window, signals_of
 from gossamer.app.runner import begin
 from gossamer.app.seeding import prepare, seed
-from gossamer.app.wiring import open_store
 from gossamer.config.settings import Settings
 from gossamer.errors import Away, ConfigError, GossamerError, StoreError, StoreFull, UsageError
 from gossamer.frontier.crawls import ENDED

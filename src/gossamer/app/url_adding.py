@@ -19,6 +19,7 @@ import msgspec
 from gossamer import url as urls
 from gossamer.app.enqueuer import Enqueuer
 from gossamer.app.job import Setup
+from gossamer.app.open_store import cold_settings
 from gossamer.app.producer_runner import (
     CHECK_INTERVAL_S,
     CROWDED_INTERVAL_S,
@@ -31,7 +32,6 @@ from gossamer.app.producers.source import BATCH_URLS, UrlBatch
 from gossamer.app.stored_setup import load_setup
 from gossamer.app.targets import MAX_CARRY_BYTES, Rejected, Target, requests, target_kind
 from gossamer.app.unfinished_additions import Addition, begin_addition, command_hash, end_addition
-from gossamer.app.wiring import cold_settings
 from gossamer.config.settings import Settings
 from gossamer.errors import CrawlEnded, GossamerError, InUse, StoreError, UsageError, of_data
 from gossamer.frontier.background_task import run_beside

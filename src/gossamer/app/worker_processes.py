@@ -18,9 +18,10 @@ from typing import TextIO, cast
 
 import msgspec
 
+from gossamer.app.crawl_worker import CrawlWorker
 from gossamer.app.job import Setup, register_secrets
+from gossamer.app.open_store import open_url
 from gossamer.app.process_tuning import end_after_parent, settle_in
-from gossamer.app.wiring import CrawlWorker, open_url
 from gossamer.config.data_files import open_file
 from gossamer.config.redaction import MaskedStderr
 from gossamer.errors import (

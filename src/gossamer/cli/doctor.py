@@ -270,7 +270,7 @@ async def run_checks(settings: Settings) -> list[Finding]:
 async def in_cold(settings: Settings) -> list[Finding]:
     """Checks the cold store, which keeps long queues on disk. The check runs only if the cold store is a
     server."""
-    from gossamer.app.wiring import cold_settings
+    from gossamer.app.open_store import cold_settings
     from gossamer.config.redaction import mask
 
     if settings.cold is None or "://" not in settings.cold:
@@ -402,7 +402,7 @@ async def in_store(settings: Settings) -> list[Finding]:
     """Opens the store. Checks the servers of the store, leftovers of old crawls, malformed messages, and
     lanes without workers. Also checks the unlocker and the sessions. If the data folder has no store, a
     temporary folder is used."""
-    from gossamer.app.wiring import open_store
+    from gossamer.app.open_store import open_store
     from gossamer.cli.sessions import session_findings as sessions
     from gossamer.cli.status import stranded_findings
     from gossamer.store.embedded import server_binary

@@ -234,18 +234,18 @@ def only_of(host: str | None) -> str | None:
 @contextlib.asynccontextmanager
 async def open_existing_store(settings: Settings) -> AsyncIterator[Store]:
     """Opens the store of existing crawls. Raises UsageError if the data folder contains no crawls."""
-    from gossamer.app import wiring
+    from gossamer.app import open_store
 
-    async with wiring.open_existing_store(settings) as store, recorded_action(store):
+    async with open_store.open_existing_store(settings) as store, recorded_action(store):
         yield store
 
 
 @contextlib.asynccontextmanager
 async def opened_store(settings: Settings) -> AsyncIterator[Store]:
     """Opens the configured store, for example for its schedules. Creates the store if it does not exist."""
-    from gossamer.app import wiring
+    from gossamer.app import open_store
 
-    async with wiring.opened_store(settings) as store, recorded_action(store):
+    async with open_store.opened_store(settings) as store, recorded_action(store):
         yield store
 
 

@@ -80,7 +80,7 @@ def scheduler(
 async def _run(settings: Settings, here: bool, at_once: int, say: Callable[..., None]) -> int:
     from gossamer.app.alert_watch import AlertWatch
     from gossamer.app.cleanup import Hourly
-    from gossamer.app.wiring import open_store
+    from gossamer.app.open_store import open_store
     from gossamer.fleet import broker_cleanup
     from gossamer.scheduler.commands import CommandRunner
     from gossamer.scheduler.loop import Scheduler

@@ -99,7 +99,7 @@ class ServeAddress(NamedTuple):
 async def _serve(
     settings: Settings, reached: ServeAddress, sites: Path | None, words: list[str], crawls: int
 ) -> int:
-    from gossamer.app.wiring import open_store
+    from gossamer.app.open_store import open_store
     from gossamer.cli.printing import remark
     from gossamer.operations.context import Caller, OperationContext
     from gossamer.operations.webhooks import follow_setting

@@ -193,14 +193,14 @@ def _run(
 
 
 def _old_store(settings: Settings) -> Any:
-    from gossamer.app.wiring import open_existing_store
+    from gossamer.app.open_store import open_existing_store
 
     return open_existing_store(settings)
 
 
 @asynccontextmanager
 async def _new_store(settings: Settings) -> AsyncIterator[Any]:
-    from gossamer.app.wiring import open_store
+    from gossamer.app.open_store import open_store
 
     store, embedded = await open_store(settings)
     try:

@@ -35,8 +35,8 @@ _OF_SETTINGS = ("store", "data", "setting")
 
 async def add_to_crawl(crawl: str, targets: Sequence[Target], options: dict[str, Any]) -> Added:
     """Adds the URLs of targets to a crawl. Raises GossamerError."""
+    from gossamer.app.open_store import open_existing_store
     from gossamer.app.url_adding import AddOptions, add_urls, added_targets, check_options
-    from gossamer.app.wiring import open_existing_store
     from gossamer.config.value_parsers import span
 
     given = {name: value for name, value in options.items() if value is not None}

@@ -69,7 +69,7 @@ def stop_submitted(crawl: str, **options: Any) -> bool:
 
 
 async def _stop_submitted(crawl: str, options: dict[str, Any]) -> bool:
-    from gossamer.app.wiring import open_store
+    from gossamer.app.open_store import open_store
     from gossamer.frontier.crawls import UNDER_WAY, Crawls
     from gossamer.state.fleet_crawls import FleetCrawls
     from gossamer.state.workers import WorkerRecords

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from gossamer.app.open_store import open_existing_store
 from gossamer.app.unlocker_setup import chosen_of, credits_of, key_of
-from gossamer.app.wiring import open_existing_store
 from gossamer.client.background import Background
 from gossamer.client.options import job_of
 from gossamer.config.settings import Settings

@@ -61,11 +61,11 @@ def visits_at_once(concurrency: int | str) -> tuple[int, int]:
     return (AUTO_VISITS, MAX_AUTO_VISITS) if isinstance(concurrency, str) else (concurrency, concurrency)
 
 
-def descriptors_short(n: int = 3) -> bool:
-    """Returns whether fewer than `n` more files can be opened now."""
+def descriptors_short() -> bool:
+    """Returns whether fewer than 3 more files can be opened now."""
     made = list[int]()
     try:
-        made.extend(os.open(os.devnull, os.O_RDONLY) for _ in range(n))
+        made.extend(os.open(os.devnull, os.O_RDONLY) for _ in range(3))
     except OSError:
         return True
     finally:

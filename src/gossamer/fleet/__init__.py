@@ -9,7 +9,7 @@ close outputs and finalize crawls. `worker_keeper` fills the slots and updates t
 `message_checks` checks messages before Celery reads them, `broker_cleanup` removes leftovers of dead workers,
 and `app` is the Celery application.
 
-The crawling itself is not in this package. A slice runs the same `app.wiring.CrawlWorker` as `gossamer
+The crawling itself is not in this package. A slice runs the same `app.crawl_worker.CrawlWorker` as `gossamer
 crawl`.
 """
 

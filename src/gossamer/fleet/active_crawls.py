@@ -13,9 +13,9 @@ from functools import cache, partial
 from typing import NamedTuple
 
 from gossamer.app import job_payload
+from gossamer.app.crawl_worker import CrawlWorker, FleetPlace, limiter_of
 from gossamer.app.job import Setup
 from gossamer.app.login_setup import seal_of
-from gossamer.app.wiring import CrawlWorker, FleetPlace, limiter_of
 from gossamer.config.settings import Settings
 from gossamer.errors import ConfigError, GossamerError, NoProxyLeft, StoreError
 from gossamer.fleet.fair_share import FairShares

@@ -28,7 +28,7 @@ from kombu.exceptions import OperationalError
 
 import gossamer.fleet.rabbitmq_tls  # noqa: F401 - RabbitMQ over TLS
 from gossamer import __version__
-from gossamer.app.wiring import open_url
+from gossamer.app.open_store import open_url
 from gossamer.config.redaction import mask, mask_logs
 from gossamer.config.resources import resident_memory
 from gossamer.config.settings import Settings, load

@@ -18,8 +18,8 @@ from pathlib import Path
 import msgspec
 
 from gossamer import sites as site_files
+from gossamer.app.crawl_worker import CrawlWorker
 from gossamer.app.job import Setup
-from gossamer.app.wiring import CrawlWorker
 from gossamer.config.data_files import make_folder, open_file
 from gossamer.config.settings import Settings
 from gossamer.errors import ConfigError, GossamerError, StoreError

@@ -9,7 +9,7 @@ import logging
 import time
 from functools import partial
 
-from gossamer.app.wiring import open_url
+from gossamer.app.open_store import open_url
 from gossamer.errors import RightsMissing, StoreChanged, StoreError
 from gossamer.fleet.active_crawls import READ_INTERVAL_S, ActiveCrawls, WorkerProcess
 from gossamer.frontier.crawls import store_time

@@ -18,7 +18,7 @@ from collections.abc import Callable
 from typing import Any
 
 from gossamer.app.alert_watch import AlertWatch
-from gossamer.app.wiring import open_url
+from gossamer.app.open_store import open_url
 from gossamer.config.settings import Settings
 from gossamer.errors import GossamerError
 from gossamer.fleet.brokers import format_error

@@ -281,12 +281,12 @@ class AllBucketsFrontier:
                 found.append(one)
         return found
 
-    async def end_waits(self, k: int, most: int = 0) -> list[Claimed]:
-        """Claims up to `k` URLs of each bucket that wait for a retry and have failed more than `most` times. A
-        worker ends these claims without a request. If `most` is 0, also claims the other URLs of hosts whose
-        robots.txt cannot be read, that fail constantly, or that asked for a pause."""
+    async def end_waits(self, k: int) -> list[Claimed]:
+        """Claims up to `k` URLs of each bucket that wait for a retry, and the other URLs of hosts whose
+        robots.txt cannot be read, that fail constantly, or that asked for a pause. A worker ends these claims
+        without a request."""
         p = self._frontier.policy
-        args = (self._crawl, p.heaps((0, 0)), "take", k, p.lease, most)
+        args = (self._crawl, p.heaps((0, 0)), "take", k, p.lease)
         calls = [(bucket, args) for bucket in range(self._store.buckets)]
         replies = await self._store.run_all("waiting_urls", calls)
         return [

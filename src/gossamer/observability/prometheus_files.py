@@ -16,11 +16,10 @@ _PER_COLLECTOR = "sum by (collector) (rate(gossamer_request_duration_seconds_{}[
 _LABEL = re.compile(r"\{(\w+)\}")
 
 
-def prometheus_files(settings: AlertSettings, scale: float = 1.0) -> dict[str, str]:
-    """Returns the contents of the files by name. `scale`: a factor for all times of the rules, used by
-    tests."""
+def prometheus_files(settings: AlertSettings) -> dict[str, str]:
+    """Returns the contents of the files by name."""
     return {
-        "prometheus/gossamer.rules.yml": rules_yaml(settings, scale),
+        "prometheus/gossamer.rules.yml": rules_yaml(settings),
         "prometheus/prometheus.yml": _PROMETHEUS,
         "prometheus/alertmanager.yml": _ALERTMANAGER,
         "grafana/gossamer-fleet.json": _json(fleet_dashboard()),
@@ -29,7 +28,8 @@ def prometheus_files(settings: AlertSettings, scale: float = 1.0) -> dict[str, s
 
 
 def rules_yaml(settings: AlertSettings, scale: float = 1.0) -> str:
-    """Returns the alert rules in Prometheus' format."""
+    """Returns the alert rules in Prometheus' format. `scale`: a factor for all times of the rules, used by
+    tests."""
     found = ["groups:", "  - name: gossamer", "    rules:"]
     for rule in settings.rules:
         if rule.enabled:

@@ -13,7 +13,7 @@ import secrets
 from collections.abc import Awaitable, Callable
 from typing import NamedTuple
 
-from gossamer.app.wiring import open_url
+from gossamer.app.open_store import open_url
 from gossamer.config.settings import Settings
 from gossamer.errors import DiskFull, GossamerError, StoreError
 from gossamer.recrawl.cron import Cron

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from app.cleanup.crawls_in_every_state import Bed
-from gossamer.app.wiring import open_url
+from gossamer.app.open_store import open_url
 from support.moving_clock import Moved, moved_store
 
 

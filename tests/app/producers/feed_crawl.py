@@ -13,9 +13,9 @@ import pytest
 
 from gossamer.app import producer_runner, seeding
 from gossamer.app.job import Job
+from gossamer.app.open_store import open_store
 from gossamer.app.producers import registry
 from gossamer.app.runner import begin
-from gossamer.app.wiring import open_store
 from gossamer.frontier.summary import crawl_counts
 from gossamer.model.request import unpack
 from gossamer.store.store import Store

@@ -12,9 +12,9 @@ import pytest
 
 from e2e.runs import job
 from gossamer.app import producer_runner, seeding
+from gossamer.app.open_store import open_store, open_url
 from gossamer.app.producers.source import UrlBatch, UrlProducer
 from gossamer.app.runner import begin
-from gossamer.app.wiring import open_store, open_url
 from gossamer.errors import CrawlEnded
 from gossamer.frontier.producer_positions import leases_key
 from gossamer.state.fleet_crawls import FleetCrawls

@@ -258,7 +258,7 @@ async def test_a_password_that_was_typed_is_not_shown(
     tmp_path: Path, postgres: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from gossamer.app import producer_runner
-    from gossamer.app.wiring import open_store
+    from gossamer.app.open_store import open_store
     from gossamer.frontier.producer_positions import unread_producers
 
     heard: list[str] = []

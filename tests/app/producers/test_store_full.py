@@ -12,9 +12,9 @@ import pytest
 from app.producers.feed_crawl import fed, listed
 from e2e.runs import job
 from gossamer.app import producer_runner, seeding
+from gossamer.app.open_store import open_store, open_url
 from gossamer.app.producers import registry
 from gossamer.app.runner import begin
-from gossamer.app.wiring import open_store, open_url
 from gossamer.frontier.summary import crawl_counts
 from gossamer.store.rights import RIGHTS
 from gossamer.store.store_check import fullest_share

@@ -13,8 +13,8 @@ from typing import Any
 from gossamer.app import job_payload
 from gossamer.app.job import Setup
 from gossamer.app.login_setup import seal_of
+from gossamer.app.open_store import open_url
 from gossamer.app.query.sources import natural_rows_of, rows_of
-from gossamer.app.wiring import open_url
 from gossamer.config.settings import Settings
 from gossamer.errors import ConfigError, UsageError
 from gossamer.frontier.crawls import Crawls

@@ -59,14 +59,14 @@ def look_around(width: float, height: float, below: float, seconds: float) -> li
     return found
 
 
-def wheel_down(distance: float, most: int = 20) -> list[Gesture]:
+def wheel_down(distance: float) -> list[Gesture]:
     """Returns the turns of a mouse wheel that scroll by `distance` pixels. A long distance is scrolled with
-    `most` larger turns.
+    20 larger turns.
 
     >>> sum(one.y for one in wheel_down(250)), len(wheel_down(100_000))
     (250.0, 20)
     """
-    turns = max(1, min(most, round(distance / WHEEL_PX)))
+    turns = max(1, min(20, round(distance / WHEEL_PX)))
     return [Gesture("wheel", 0.0, distance / turns, random.uniform(0.02, 0.06)) for _ in range(turns)]
 
 

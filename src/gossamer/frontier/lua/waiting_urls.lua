@@ -4,8 +4,8 @@
 --   - crawl,
 --   - heaps (ready_heaps.lua),
 --   - verb: look|take|hasten,
---   - `take`: maximum number of URLs, length of a lease in ms, maximum number of failures of a URL that may
---     still be retried; `hasten`: host, then the ms to wait before each retry.
+--   - `take`: maximum number of URLs, length of a lease in ms; `hasten`: host, then the ms to wait before each
+--     retry.
 -- Returns:
 --   - look: {} if a URL can be visited that has not failed, else {number of waiting URLs, number of retries in
 --     flight, ms of the next retry, ms of the last retry, open URLs plus active producers}.
@@ -117,12 +117,12 @@ local function why(host, entry)
 end
 
 -- Removes up to `room` waiting URLs of a host from the frontier. Adds {host, level, entry} of each to `got`.
-local function take_from(host, got, room, most)
-  local hk, key, all, before = C .. 'h:' .. host, C .. 't:' .. host, most == 0 and down(host), #got
+local function take_from(host, got, room)
+  local hk, key, all, before = C .. 'h:' .. host, C .. 't:' .. host, down(host), #got
   for _, member in ipairs(call('ZRANGE', key, 0, -1)) do
     if #got - before >= room then break end
     local level, entry = string.match(member, '^([^\t]*)\t(.*)$')
-    if string.byte(entry, 2) - 48 > most then
+    if string.byte(entry, 2) > 48 then
       call('ZREM', key, member)
       got[#got + 1] = {host, level, entry}
     end
@@ -133,7 +133,7 @@ local function take_from(host, got, room, most)
       local list = C .. 'q:' .. host .. ':' .. level
       for _, entry in ipairs(call('LRANGE', list, 0, 999)) do
         if #got - before >= room then break end
-        if all or string.byte(entry, 2) - 48 > most then
+        if all or string.byte(entry, 2) > 48 then
           call('LREM', list, 1, entry)
           got[#got + 1] = {host, level, entry}
         end
@@ -147,7 +147,7 @@ local function take_from(host, got, room, most)
   return #got > before
 end
 
-local function take_all(k, lease, most)
+local function take_all(k, lease)
   local got, touched, out = {}, {}, {now, -1, '', 0}
   local hosts, at = hosts_of_crawl()
   for _, record in ipairs(call('HVALS', C .. 'lp')) do
@@ -156,7 +156,7 @@ local function take_all(k, lease, most)
   end
   for _, host in ipairs(hosts) do
     if #got >= k then break end
-    if take_from(host, got, k - #got, most) then touched[host] = true end
+    if take_from(host, got, k - #got) then touched[host] = true end
   end
   if #got == 0 then return out end
   local token, leases, records = math.max(num(call('HGET', C .. 'n', 'token'), 0), now * 1000), {}, {}
@@ -200,5 +200,5 @@ local function hasten(host)
 end
 
 if ARGV[3] == 'look' then return look_at_all() end
-if ARGV[3] == 'take' then return take_all(tonumber(ARGV[4]), tonumber(ARGV[5]), tonumber(ARGV[6])) end
+if ARGV[3] == 'take' then return take_all(tonumber(ARGV[4]), tonumber(ARGV[5])) end
 return hasten(ARGV[4])
