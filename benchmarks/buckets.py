@@ -62,23 +62,23 @@ async def work(
     record, _ = await begin(setup, store, setup.job)
     await seed(setup, store, given, record)
     stop = asyncio.Event()
-    bench = CrawlWorker(setup, store, "w", stop)
+    crawl_worker = CrawlWorker(setup, store, "w", stop)
     before, store_before = own_cpu(), await cpu_of(store)
-    outcome = await bench.run()
+    outcome = await crawl_worker.run()
     spent, store_spent = own_cpu() - before, await cpu_of(store) - store_before
-    await bench.close()
+    await crawl_worker.close()
     pages = (await end(setup, store, outcome)).pages
     found = {"worker": spent / pages * 1e6, "store": store_spent / pages * 1e6, "pages": pages}
     if idle:
-        frontier = bench.frontier
+        frontier = crawl_worker.frontier
         await frontier.store.client.zadd("{b:000}c:r:http", {"later.example": 4e12})
-        bench = CrawlWorker(setup, store, "w", stop)
+        crawl_worker = CrawlWorker(setup, store, "w", stop)
         before, store_before = own_cpu(), await cpu_of(store)
         asyncio.get_running_loop().call_later(idle, stop.set)
-        await bench.run()
+        await crawl_worker.run()
         found["idle worker"] = (own_cpu() - before) / idle * 1e3
         found["idle store"] = (await cpu_of(store) - store_before) / idle * 1e3
-        await bench.close()
+        await crawl_worker.close()
     await store.close()
     return found
 

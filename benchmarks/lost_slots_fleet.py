@@ -78,11 +78,13 @@ async def seconds_until(true: Callable[[], Awaitable[bool]], limit: float) -> fl
     return round(time.monotonic() - began, 1)
 
 
-async def one_round(bench: Bench, seed: int, number: int, place: int) -> dict[str, Any]:
+async def one_round(crawl_worker: Bench, seed: int, number: int, place: int) -> dict[str, Any]:
     """Makes a round on the hosts of a place. Returns its row."""
-    chance, name, store = random.Random(f"{seed} {number}"), f"c{number}", bench.store
+    chance, name, store = random.Random(f"{seed} {number}"), f"c{number}", crawl_worker.store
     numbers = range(place * HOSTS_PER_ROUND, (place + 1) * HOSTS_PER_ROUND)
-    urls = [bench.web.url(host + HOSTS * (number * 100 + n)) for n in range(URLS + 1) for host in numbers]
+    urls = [
+        crawl_worker.web.url(host + HOSTS * (number * 100 + n)) for n in range(URLS + 1) for host in numbers
+    ]
     hosts = {url.split("/")[2] for url in urls}
     end, kills = chance.choice(("cancelling", "stopping", "finish")), chance.random() < 0.4
 
@@ -95,16 +97,16 @@ async def one_round(bench: Bench, seed: int, number: int, place: int) -> dict[st
     async def has_page() -> bool:
         return (await summary(store, f"n{number}")).pages > 0
 
-    await bench.submit(name, urls[HOSTS_PER_ROUND:])
+    await crawl_worker.submit(name, urls[HOSTS_PER_ROUND:])
     await asyncio.sleep(chance.random() * 3)
     if kills:
-        await asyncio.to_thread(bench.replace_worker, chance)
+        await asyncio.to_thread(crawl_worker.replace_worker, chance)
     if end != "finish":
         await FleetCrawls(store).turn(name, "running", end, "by the benchmark")
     ended_s = await seconds_until(lambda: ended(name), 120)
     differ = [str(one) for one in await wrong_hosts(store, correct=False) if one.host in hosts]
     agreed_s = await seconds_until(agrees, PATIENCE_S)
-    await bench.submit(f"n{number}", urls[:HOSTS_PER_ROUND])
+    await crawl_worker.submit(f"n{number}", urls[:HOSTS_PER_ROUND])
     next_s = await seconds_until(has_page, PATIENCE_S)
     await seconds_until(lambda: ended(f"n{number}"), 120)
     for one in (name, f"n{number}"):
@@ -124,13 +126,13 @@ async def run(bench_of: Fleet, web: Web, todo: list[int], given: argparse.Namesp
     """Makes rounds. Returns their rows."""
     numbers, found = iter(todo), []
     store = await open_url(bench_of.store, embedded=False)
-    bench = Bench(bench_of, store, web)
+    crawl_worker = Bench(bench_of, store, web)
     for _ in range(WORKERS):
-        bench.start_worker()
+        crawl_worker.start_worker()
 
     async def in_turn(place: int) -> None:
         for number in numbers:
-            row = {"seed": given.seed, **await one_round(bench, given.seed, number, place)}
+            row = {"seed": given.seed, **await one_round(crawl_worker, given.seed, number, place)}
             found.append(row)
             if given.rows is not None:
                 with given.rows.open("a") as file:

@@ -86,7 +86,7 @@ async def workload(url: str, levels: int, parts: int, polls: int) -> None:
         await frontier.settle(bucket, settles, {"pages": len(settles)}, {})
         done += len(settles)
     for _ in range(polls):
-        await frontier.everywhere.due()
+        await frontier.all_buckets.due()
     await store.close()
 
 

@@ -82,8 +82,8 @@ async def run(folder: Path, seconds: float, names: tuple[str, ...], scored: bool
     failures: Counter[str] = Counter()
     with store(folder) as url, serving(folder, free()) as web:
         async with working(web, folder, url, names=names, scored=scored) as crew:
-            for name, bench in crew.benches.items():
-                watch(name, bench, late, failures)
+            for name, crawl_worker in crew.benches.items():
+                watch(name, crawl_worker, late, failures)
             began = time.time()
             await asyncio.sleep(seconds)
             since = began + seconds * HALF
@@ -98,23 +98,23 @@ async def run(folder: Path, seconds: float, names: tuple[str, ...], scored: bool
     )
 
 
-def watch(name: str, bench: Any, late: Counter[str], failures: Counter[str]) -> None:
+def watch(name: str, crawl_worker: Any, late: Counter[str], failures: Counter[str]) -> None:
     """Counts a worker's claims, except probes, after the worker has stopped itself, and its failed visits
     before."""
-    claim, saw = bench.frontier.claim, bench.merit.saw
+    claim, saw = crawl_worker.frontier.claim, crawl_worker.score_keeper.saw
 
     async def claimed(bucket: int, k: int) -> Any:
         got = await claim(bucket, k)
-        if bench.merit.out:
+        if crawl_worker.score_keeper.out:
             late[name] += len(got.claims)
         return got
 
     def seen(visit: Any) -> None:
-        if not bench.merit.out and visit.settle.health not in ("", "g"):
+        if not crawl_worker.score_keeper.out and visit.settle.health not in ("", "g"):
             failures[name] += 1
         saw(visit)
 
-    bench.frontier.claim, bench.merit.saw = claimed, seen
+    crawl_worker.frontier.claim, crawl_worker.score_keeper.saw = claimed, seen
 
 
 async def main() -> None:

@@ -142,37 +142,37 @@ async def working(
             CrawlWorker(setup, mine, name, stop), name, crew.said, scored, turn, probe
         )
     await seed(setup, opened[0], given, record)
-    works = [asyncio.create_task(bench.run()) for bench in crew.benches.values()]
+    works = [asyncio.create_task(crawl_worker.run()) for crawl_worker in crew.benches.values()]
     try:
         yield crew
     finally:
         stop.set()
         await asyncio.gather(*works)
-        for bench, mine in zip(crew.benches.values(), opened, strict=True):
-            await bench.close()
+        for crawl_worker, mine in zip(crew.benches.values(), opened, strict=True):
+            await crawl_worker.close()
             await mine.close()
 
 
 def _worker(
-    bench: CrawlWorker, name: str, said: list[tuple[str, str]], scored: bool, turn: float, probe: float
+    crawl_worker: CrawlWorker, name: str, said: list[tuple[str, str]], scored: bool, turn: float, probe: float
 ) -> CrawlWorker:
-    bench.merit._turn, bench.merit._probe = turn, probe
-    bench.merit._tell = lambda line: said.append((name, line))
+    crawl_worker.score_keeper._turn, crawl_worker.score_keeper._probe = turn, probe
+    crawl_worker.score_keeper._tell = lambda line: said.append((name, line))
     any_request = Request("http://a.example/")
     for collector in (
-        bench.network.collectors.pages(any_request).collector,
-        bench.network.collectors.robots(any_request).collector,
+        crawl_worker.network.collectors.pages(any_request).collector,
+        crawl_worker.network.collectors.robots(any_request).collector,
     ):
         options: Any = getattr(collector, "_options")  # noqa: B009 - of this kind of collector
         options.append((pycurl.INTERFACE, SOURCES[name]))
         if name == "slow":
             slowed(collector)
     if name == "dead":
-        unplug(bench)
+        unplug(crawl_worker)
     if not scored:
-        bench.merit.saw = lambda visit: None  # type: ignore[method-assign] # as if there were no scores
-        bench.merit._patience = lambda wait: None
-    return bench
+        crawl_worker.score_keeper.saw = lambda visit: None  # type: ignore[method-assign] # as if there were no scores
+        crawl_worker.score_keeper._patience = lambda wait: None
+    return crawl_worker
 
 
 def slowed(collector: Any) -> None:
@@ -189,16 +189,16 @@ def slowed(collector: Any) -> None:
     collector.collect = later
 
 
-def unplug(bench: CrawlWorker) -> None:
+def unplug(crawl_worker: CrawlWorker) -> None:
     """Let each DNS lookup of a worker fail."""
 
     async def nobody(host: str, port: int) -> list[str]:
         raise OSError("the network is unreachable")
 
-    bench.network.resolver._lookup = nobody
+    crawl_worker.network.resolver._lookup = nobody
 
 
-def plug(bench: CrawlWorker) -> None:
+def plug(crawl_worker: CrawlWorker) -> None:
     """Let DNS lookups of a worker succeed again."""
-    bench.network.resolver._lookup = bench.network.resolver._getaddrinfo
-    bench.network.resolver._known.clear()
+    crawl_worker.network.resolver._lookup = crawl_worker.network.resolver._getaddrinfo
+    crawl_worker.network.resolver._known.clear()

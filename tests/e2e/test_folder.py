@@ -276,7 +276,7 @@ def descriptors() -> list[str]:
     return sorted(found)
 
 
-def census() -> tuple[list[str], int, list[str], list[str]]:
+def statistics() -> tuple[list[str], int, list[str], list[str]]:
     """Return the file descriptors, the number of threads and the children of this process (dead children
     are marked), and the folders of sockets."""
     gc.collect()  # closes what earlier tests left
@@ -323,14 +323,14 @@ def test_thirty_runs_leave_nothing_behind(work: Path, monkeypatch: pytest.Monkey
 
         for n in range(6):  # the first runs create the resources that a process keeps
             once(n)
-        before = census()
+        before = statistics()
         for n in range(6, 36):
             once(n)
         # the web server in this process closes its side of the connections shortly afterwards
         ends = time.monotonic() + 10
-        while census() != before and time.monotonic() < ends:
+        while statistics() != before and time.monotonic() < ends:
             time.sleep(0.05)
-        assert census() == before
+        assert statistics() == before
         assert before[3] == []
         assert not any("Z" in child for child in before[2])
 

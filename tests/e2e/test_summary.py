@@ -42,9 +42,9 @@ def wrong(s: Summary | dict[str, Any]) -> str | None:
     return f"found {n['found']}: {parts}"
 
 
-async def over(census: CrawlStatistics) -> bool:
+async def over(statistics: CrawlStatistics) -> bool:
     """Return whether the crawl has ended, after which its store may end at any moment."""
-    record = await census.crawls.get("c")
+    record = await statistics.crawls.get("c")
     return record is not None and record.state in ENDED
 
 
@@ -52,13 +52,13 @@ async def sampled(store_url: str, shared: bool, door: subprocess.Popen[str]) -> 
     """Read the summary every few milliseconds. Meanwhile, kill a worker, requeue and drop dead letters,
     and stop the crawl."""
     store = await open_url(store_url, embedded=not shared)
-    census, steer, samples = CrawlStatistics(store), OperatorCommands(store), list[Summary]()
+    statistics, steer, samples = CrawlStatistics(store), OperatorCommands(store), list[Summary]()
     killed, steered, stopping = 0, 0, False
     # this client does not keep the embedded store running, so the store may end at any moment after the crawl
     try:
-        while door.poll() is None and not await over(census):
-            if "c" in await census.crawls.names():
-                now = await census.summary("c")
+        while door.poll() is None and not await over(statistics):
+            if "c" in await statistics.crawls.names():
+                now = await statistics.summary("c")
                 samples.append(now)
                 if not killed and now.pages > 100 and kill(next(iter(children_of(door.pid)), None)):
                     killed = len(samples)
@@ -66,7 +66,7 @@ async def sampled(store_url: str, shared: bool, door: subprocess.Popen[str]) -> 
                     await steer.letters("c", "drop" if steered else "requeue")
                     steered += 1
                 if killed and steered > 1 and len(samples) > killed + 100 and not stopping:
-                    await census.crawls.set("c", "stopping", "by a test")
+                    await statistics.crawls.set("c", "stopping", "by a test")
                     stopping = True
             await asyncio.sleep(0.003)
     except Away:
@@ -115,18 +115,18 @@ def test_a_sitemap_that_dies_and_lives_again(valkey_url: str) -> None:
 
     async def moments() -> list[tuple[int, int, int]]:
         store = await open_url(valkey_url, embedded=False)
-        frontier, census, steer = (
+        frontier, statistics, steer = (
             Frontier(store, "c", Policy(delay=0, obey_robots=False)),
             CrawlStatistics(store),
             OperatorCommands(store),
         )
-        await census.crawls.begin("c", Spec(["sitemap:https://a.example/s.xml"]), [])
+        await statistics.crawls.begin("c", Spec(["sitemap:https://a.example/s.xml"]), [])
         host, entry = pack(Request("https://a.example/s.xml", use="@sitemap"))
         await frontier.add({(0, host, 0, "http", "i", "5"): [1, 2, entry]})
         found = []
 
         async def look() -> None:
-            now = await census.summary("c")
+            now = await statistics.summary("c")
             assert wrong(now) is None
             found.append((now.found, now.dead, now.pending))
 

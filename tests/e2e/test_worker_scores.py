@@ -33,7 +33,7 @@ async def test_the_best_gets_the_hard_hosts_and_the_broken_take_themselves_out(
 
 async def judged(web: Web, folder: Path, store: str) -> None:
     async with working(web, folder, store, delay=0.1, turn=0.3) as crew:
-        out = {name: bench.merit for name, bench in crew.benches.items()}
+        out = {name: crawl_worker.score_keeper for name, crawl_worker in crew.benches.items()}
         await until(lambda: out["dead"].out and out["banned"].out, 300)
         assert not out["good"].out
         assert not out["slow"].out
@@ -79,13 +79,13 @@ async def test_a_lone_worker_waits_out_a_dead_network_and_comes_back(
 
 async def unplugged(web: Web, folder: Path, store: str) -> list[str]:
     async with working(web, folder, store, names=["good"], delay=0.05, turn=0.3, probe=0.5) as crew:
-        (bench,) = crew.benches.values()
+        (crawl_worker,) = crew.benches.values()
         await until(lambda: len({one.host for one in web.seen()}) == 6 and len(web.seen()) > 30)
-        unplug(bench)
-        bench.network.resolver._known.clear()
-        await until(lambda: bench.merit.out)
-        plug(bench)
-        await until(lambda: not bench.merit.out)
+        unplug(crawl_worker)
+        crawl_worker.network.resolver._known.clear()
+        await until(lambda: crawl_worker.score_keeper.out)
+        plug(crawl_worker)
+        await until(lambda: not crawl_worker.score_keeper.out)
         n = len(web.seen())
         await until(lambda: len(web.seen()) > n + 20)
     return [line for _, line in crew.said]

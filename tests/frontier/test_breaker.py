@@ -31,7 +31,9 @@ async def now(store: Store) -> int:
 
 @pytest.mark.parametrize("landed", [False, True])
 @pytest.mark.parametrize("seed", range(repetitions(4, 2)))
-async def test_the_scripts_do_what_the_table_says(bed: Beds, store: Store, seed: int, landed: bool) -> None:
+async def test_the_scripts_do_what_the_table_says(
+    bed: Beds, store: Store, seed: int, uncommitted: bool
+) -> None:
     rng = random.Random(seed)
     b = bed(**QUICK)
     await b.add(*(f"{A}/{i}" for i in range(400)))
@@ -43,7 +45,7 @@ async def test_the_scripts_do_what_the_table_says(bed: Beds, store: Store, seed:
             said = rng.choice(("f", "f", "d", "d", "e", "", "b", "g")) if rng.random() < 0.9 else "g"
             settle = Settle(claim.token, "x", since=0, health=said, reason="connect")
             before = await now(store)
-            if landed:
+            if uncommitted:
                 await b.frontier.free_slots(0, [settle])
             await b.frontier.settle(0, [settle], {}, {})
             after, real = await now(store), await kept(store)

@@ -100,7 +100,7 @@ async def until(said: Callable[[], bool]) -> None:
 
 
 async def claim(frontier: Frontier, bucket: int, k: int = 10) -> list[Claim]:
-    got = await frontier.everywhere.claim([(bucket, k)])
+    got = await frontier.all_buckets.claim([(bucket, k)])
     return [one for each in got for one in each.claims if each.sure]
 
 
@@ -121,7 +121,7 @@ async def test_after_a_failover_each_host_waits_for_its_delay(
     found: list[Claim] = []
     asked_first = 0
     while not found:
-        got = await frontier.everywhere.claim([(bucket, 10)])
+        got = await frontier.all_buckets.claim([(bucket, 10)])
         if got and not asked_first:
             asked_first = got[0].now
         found = [one for each in got for one in each.claims]
@@ -146,7 +146,7 @@ async def test_a_claim_with_ended_requests_is_no_change_of_the_server(
         assert run.decode() == master.info()["run_id"]
     assert since == b"0"
     ended = {bucket: [Settle(first.token, "d", since=0, delay=0)]}
-    (got,) = await frontier.everywhere.claim([(bucket, 1)], landed=ended)
+    (got,) = await frontier.all_buckets.claim([(bucket, 1)], uncommitted=ended)
     assert [one.host for one in got.claims] == ["a.example"], "its slot is free"
     assert await store.guard(store.client.get(change)) == before
 
@@ -180,7 +180,7 @@ async def test_claims_that_no_replica_knows_of_are_not_sure(pair: Watched | Clus
     await frontier.add(links(frontier, "http://a.example/1", "http://a.example/2"))
     replica_of(pair, bucket).halt()
     try:
-        (got,) = await frontier.everywhere.claim([(bucket, 10)])
+        (got,) = await frontier.all_buckets.claim([(bucket, 10)])
         assert len(got.claims) == 1
         assert not got.sure
         adding = asyncio.create_task(frontier.add(links(frontier, "http://a.example/3")))
@@ -205,7 +205,7 @@ async def test_a_replica_that_came_since_the_last_look_is_waited_for(
         await until(lambda: followers(master) == 1)
         replica.halt()
         try:
-            (got,) = await frontier.everywhere.claim([(bucket, 10)])
+            (got,) = await frontier.all_buckets.claim([(bucket, 10)])
         finally:
             replica.go_on()
         assert len(got.claims) == 1
@@ -229,7 +229,7 @@ async def test_a_replica_that_is_being_filled_is_waited_for_shortly(
         await until(lambda: master.info("replication")["connected_slaves"] == 1)
         assert followers(master) == 0
         master.config_resetstat()
-        (got,) = await frontier.everywhere.claim([(bucket, 10)])
+        (got,) = await frontier.all_buckets.claim([(bucket, 10)])
         assert (len(got.claims), got.sure) == (1, True), "while it is filled it cannot take over"
         assert "cmdstat_wait" in master.info("commandstats")
 
@@ -318,13 +318,13 @@ async def test_lost_replies_of_other_verbs_change_nothing(losing: tuple[Wire, St
     frontier, bucket, claims = await busy(store)
     lose(one, store, "add")
     await frontier.add(links(frontier, "http://a.example/7"))
-    await frontier.everywhere.renew({bucket: [each.token for each in claims]})
+    await frontier.all_buckets.renew({bucket: [each.token for each in claims]})
     lose(one, store, "renew_leases")
-    assert await frontier.everywhere.renew({bucket: [each.token for each in claims]}) == []
+    assert await frontier.all_buckets.renew({bucket: [each.token for each in claims]}) == []
     lose(one, store, "due_buckets")
-    await frontier.everywhere.due()
+    await frontier.all_buckets.due()
     async with asyncio.timeout(20):
-        while not await frontier.everywhere.due():  # noqa: ASYNC110 - a host becomes due by time alone
+        while not await frontier.all_buckets.due():  # noqa: ASYNC110 - a host becomes due by time alone
             await asyncio.sleep(0.02)
     n = await crawl_counts(store, "c")
     assert (one.lost, n["open"], n["added"]) == (3, 3, 4)

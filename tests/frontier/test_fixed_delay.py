@@ -23,15 +23,15 @@ async def starts_in(store: Store) -> float:
 
 
 @pytest.mark.parametrize("landed", [True, False], ids=["landed", "under way"])
-async def test_a_shorter_delay_holds_from_now_on(bed: Beds, store: Store, landed: bool) -> None:
+async def test_a_shorter_delay_holds_from_now_on(bed: Beds, store: Store, uncommitted: bool) -> None:
     b = bed(delay=SLOW)
     await b.add(*(f"{A}/{n}" for n in range(9)))
     (claim,) = await b.claim()
-    if landed:
+    if uncommitted:
         await b.end(claim, delay=SLOW)
         assert await starts_in(store) > 15
     await OperatorCommands(store).rate(HOST, QUICK / 1000)
-    if not landed:
+    if not uncommitted:
         await b.end(claim, delay=SLOW)
     assert await starts_in(store) <= QUICK / 1000
     await asyncio.sleep(QUICK / 1000)

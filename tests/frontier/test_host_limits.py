@@ -138,8 +138,8 @@ async def test_bytes_of_many_buckets_come_in_one_commit(any_url: str) -> None:
         await frontier.add({(bucket_of(host, store.buckets), host, 0, "http", "o", ""): [*mark, entry]})
 
     async def claims() -> list[Claim]:
-        asks = [(bucket, 20) for bucket in await frontier.everywhere.due()]
-        return [claim for one in await frontier.everywhere.claim(asks) for claim in one.claims]
+        asks = [(bucket, 20) for bucket in await frontier.all_buckets.due()]
+        return [claim for one in await frontier.all_buckets.claim(asks) for claim in one.claims]
 
     got = await claims()
     assert sorted(claim.host for claim in got) == sorted(hosts)

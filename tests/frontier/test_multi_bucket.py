@@ -48,7 +48,7 @@ def buckets(store: Store) -> list[int]:
 
 
 async def all_claims(frontier: Frontier, k: int = 9) -> list[Claim]:
-    got = await frontier.everywhere.claim([(bucket, k) for bucket in await frontier.everywhere.due()])
+    got = await frontier.all_buckets.claim([(bucket, k) for bucket in await frontier.all_buckets.due()])
     return [claim for one in got for claim in one.claims]
 
 
@@ -64,19 +64,19 @@ def commits(claims: list[Claim]) -> list[Commit]:
 
 async def test_what_is_due_is_seen_claimed_and_settled_everywhere(store: Store) -> None:
     frontier = frontier_of(store)
-    assert await frontier.everywhere.due() == {}
+    assert await frontier.all_buckets.due() == {}
     assert await frontier.add(links(frontier, "1", "2")) == (80, 0, 0)
-    due = await frontier.everywhere.due()
+    due = await frontier.all_buckets.due()
     assert sorted(due) == buckets(store)
     assert max(bucket.wait for bucket in due.values()) <= 0
-    assert sorted(await frontier.everywhere.due(buckets(store)[:5])) == buckets(store)[:5]
+    assert sorted(await frontier.all_buckets.due(buckets(store)[:5])) == buckets(store)[:5]
     claims = await all_claims(frontier)
     assert len(claims) == len({claim.request.url for claim in claims}) == 80
-    assert await frontier.everywhere.due() == {}
-    assert await frontier.everywhere.left() == (80, 80)
+    assert await frontier.all_buckets.due() == {}
+    assert await frontier.all_buckets.left() == (80, 80)
     outcomes = await frontier.settle_all(commits(claims))
     assert all(isinstance(outcome, tuple) for outcome in outcomes)
-    assert await frontier.everywhere.left() == (0, 80)
+    assert await frontier.all_buckets.left() == (0, 80)
     assert (await crawl_counts(store, "c"))["pages"] == 80
 
 
@@ -86,7 +86,7 @@ async def test_links_go_with_the_settle_of_their_page_whatever_their_bucket(stor
     some = commits(await all_claims(frontier))
     some[0] = some[0]._replace(adds=links(frontier, "2", "3"))
     await frontier.settle_all(some)
-    assert await frontier.everywhere.left() == (80, 82)
+    assert await frontier.all_buckets.left() == (80, 82)
     assert len(await all_claims(frontier)) == 80
 
 
@@ -100,17 +100,17 @@ async def test_tokens_are_told_apart_by_their_buckets(store: Store) -> None:
     held: dict[int, list[int]] = {}
     for claim in claims:
         held.setdefault(claim.bucket, []).append(claim.token)
-    assert await frontier.everywhere.renew(held) == [(gone.bucket, gone.token)]
+    assert await frontier.all_buckets.renew(held) == [(gone.bucket, gone.token)]
 
 
 async def test_leases_that_ran_out_return_from_all_buckets(store: Store) -> None:
     frontier = frontier_of(store, lease=150)
     await frontier.add(links(frontier, "1"))
     assert len(await all_claims(frontier)) == 40
-    await frontier.everywhere.requeue_expired()
-    assert await frontier.everywhere.due() == {}, "none has run out yet"
+    await frontier.all_buckets.requeue_expired()
+    assert await frontier.all_buckets.due() == {}, "none has run out yet"
     await asyncio.sleep(0.2)
-    await frontier.everywhere.requeue_expired()
+    await frontier.all_buckets.requeue_expired()
     assert {claim.crashes for claim in await all_claims(frontier)} == {1}
 
 
@@ -127,12 +127,12 @@ async def test_a_crawl_whose_workers_all_died_does_not_keep_its_hosts_from_anoth
     monkeypatch.setattr(multi_bucket, "MAX_LEASE_DELAY_MS", 100)
     monkeypatch.setattr(multi_bucket, "MAX_SEARCHED_BUCKETS", 256)
     for _ in range(store.buckets // multi_bucket.MAX_SEARCHED_BUCKETS + 1):
-        await lives.everywhere.requeue_expired()
+        await lives.all_buckets.requeue_expired()
     assert not await all_claims(lives), "a lease that may be renewed yet is left alone"
     freed = 0
     async with asyncio.timeout(20):
         while freed < 40:
-            await lives.everywhere.requeue_expired()
+            await lives.all_buckets.requeue_expired()
             freed += len(await all_claims(lives))
             await asyncio.sleep(0.02)
     assert freed == 40
@@ -143,11 +143,11 @@ async def test_a_host_is_free_when_its_request_landed(store: Store) -> None:
     frontier = frontier_of(store, per_host=1)
     await frontier.add(links(frontier, "1", "2"))
     claims = await all_claims(frontier)
-    assert await frontier.everywhere.due() == {}
+    assert await frontier.all_buckets.due() == {}
     ends: dict[int, list[Settle]] = {}
     for claim in claims:
         ends.setdefault(claim.bucket, []).append(Settle(claim.token, "d", since=0))
-    await frontier.everywhere.free_slots(ends)
+    await frontier.all_buckets.free_slots(ends)
     assert len(await all_claims(frontier)) == 40
 
 
@@ -158,7 +158,7 @@ async def test_one_stale_token_lets_nothing_through_where_buckets_settle_togethe
     some = commits(claims)
     lost = some[3].settles[0].token
     await frontier.settle(some[3].bucket, [Settle(lost, "b")], {}, {})
-    before = await frontier.everywhere.left()
+    before = await frontier.all_buckets.left()
     servers = await frontier.together([one.bucket for one in some])
     assert len(servers) == (1 if store.together else 3)
     beside = next(server for server in servers if some[3].bucket in server)
@@ -170,14 +170,14 @@ async def test_one_stale_token_lets_nothing_through_where_buckets_settle_togethe
     stale = {one.bucket for one, outcome in zip(some, outcomes, strict=True) if isinstance(outcome, Stale)}
     assert stale == set(beside), "those on the same server, and no others"
     if store.together:
-        assert (await frontier.everywhere.left(), await frontier.lengths(["out"])) == (before, [None])
+        assert (await frontier.all_buckets.left(), await frontier.lengths(["out"])) == (before, [None])
         rest = [some[0], *some[1:3], some[3]._replace(settles=some[3].settles[1:]), *some[4:]]
         assert all(isinstance(outcome, tuple) for outcome in await frontier.settle_all(rest))
         assert await frontier.lengths(["out"]) == [500]
         (moved,) = await frontier.settle_all([Commit(some[0].bucket, [], {}, {}, [("out", 100, 200)])])
         assert isinstance(moved, Moved)
     else:
-        assert (await frontier.everywhere.left())[0] == before[0] - len(some) + len(beside)
+        assert (await frontier.all_buckets.left())[0] == before[0] - len(some) + len(beside)
         again = [one for one in some if one.bucket in beside and one is not some[3]]
         assert all(isinstance(outcome, tuple) for outcome in await frontier.settle_all(again))
         files = [one._replace(files=[("out", 0, 500)]) for one in commits(claims)]
@@ -185,7 +185,7 @@ async def test_one_stale_token_lets_nothing_through_where_buckets_settle_togethe
             "no script vouches for two servers"
         )
         assert await frontier.lengths(["out"]) == [None]
-    assert (await frontier.everywhere.left())[0] >= 1
+    assert (await frontier.all_buckets.left())[0] >= 1
 
 
 @pytest.mark.parametrize("limit", [7, 40])

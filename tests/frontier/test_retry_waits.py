@@ -43,7 +43,7 @@ async def test_an_ended_wait_gives_the_last_reason_and_takes_no_slot(bed: Beds) 
         (claim,) = await b.claim()
         await b.end(claim, "r", wait=600_000, reason=reason, detail=f"of {claim.request.priority}")
     await b.add(f"{A}/fresh")
-    found = [claim for one in await b.frontier.everywhere.end_waits(10) for claim in one.claims]
+    found = [claim for one in await b.frontier.all_buckets.end_waits(10) for claim in one.claims]
     assert sorted(
         (path, HostTrouble.of(one.trouble).given_up) for path, one in zip(paths(found), found, strict=True)
     ) == [

@@ -235,11 +235,11 @@ async def test_one_call_frees_a_host_and_claims_its_next_url(bed: Beds) -> None:
     await b.add(f"{A}/1", f"{A}/2", f"{A}/3")
     (one,) = await b.claim()
     assert await b.claim() == []
-    (got,) = await b.frontier.everywhere.claim([(0, 10)], landed={0: [Settle(one.token, "d", since=5)]})
+    (got,) = await b.frontier.all_buckets.claim([(0, 10)], uncommitted={0: [Settle(one.token, "d", since=5)]})
     assert paths(got.claims) == ["/2"]
     await b.end(one)
     assert await b.claim() == [], "the settle frees no second slot"
-    (got,) = await b.frontier.everywhere.claim([(0, 10)], landed={0: [Settle(one.token, "d", since=5)]})
+    (got,) = await b.frontier.all_buckets.claim([(0, 10)], uncommitted={0: [Settle(one.token, "d", since=5)]})
     assert got.claims == [], "a request lands once"
     assert (await b.counts())["pages"] == 1
 
@@ -249,7 +249,7 @@ async def test_a_host_that_asks_for_time_gets_it_though_it_is_free(bed: Beds) ->
     await b.add(f"{A}/1", f"{A}/2")
     (one,) = await b.claim()
     asked = Settle(one.token, "r", since=0, host_wait=60_000, wait=60_000)
-    (got,) = await b.frontier.everywhere.claim([(0, 10)], landed={0: [asked]})
+    (got,) = await b.frontier.all_buckets.claim([(0, 10)], uncommitted={0: [asked]})
     assert got.claims == []
     assert got.next_at - got.now == pytest.approx(60_000, abs=1000)
 
@@ -259,12 +259,12 @@ async def test_a_late_settle_does_not_undo_the_pace_of_a_later_request(bed: Beds
     await b.add(f"{A}/1", f"{A}/2", f"{A}/3")
     (one,) = await b.claim()
     await b.later(60_000)
-    landed = {0: [Settle(one.token, "d", since=0, delay=250, pace="first")]}
-    await b.frontier.everywhere.free_slots(landed)
+    uncommitted = {0: [Settle(one.token, "d", since=0, delay=250, pace="first")]}
+    await b.frontier.all_buckets.free_slots(uncommitted)
     await b.later(60_000)
     (two,) = await b.claim()
     slow = Settle(two.token, "r", since=0, delay=8000, pace="slowed", wait=1000)
-    await b.frontier.everywhere.free_slots({0: [slow]})
+    await b.frontier.all_buckets.free_slots({0: [slow]})
     await b.end(one, delay=250, pace="first")
     await b.later(60_000)
     (three,) = await b.claim()
@@ -274,10 +274,10 @@ async def test_a_late_settle_does_not_undo_the_pace_of_a_later_request(bed: Beds
 async def test_a_page_limit_holds_while_requests_land_before_their_settle(bed: Beds) -> None:
     b = bed(delay=0, per_host=1, limit=3)
     await b.add(*(f"{A}/{i}" for i in range(9)))
-    claims, landed = await b.claim(), dict[int, list[Settle]]()
+    claims, uncommitted = await b.claim(), dict[int, list[Settle]]()
     while True:
-        landed = {0: [Settle(claims[-1].token, "d", since=0)]}
-        (got,) = await b.frontier.everywhere.claim([(0, 10)], landed=landed)
+        uncommitted = {0: [Settle(claims[-1].token, "d", since=0)]}
+        (got,) = await b.frontier.all_buckets.claim([(0, 10)], uncommitted=uncommitted)
         if not got.claims:
             break
         claims += got.claims

@@ -135,7 +135,7 @@ def test_dead_letters_and_expired_leases_are_counted(run: Any) -> None:
             group = (bucket_of("a.example", store.buckets), "a.example", 0, "http", "s", "")
             adds.setdefault(group, []).extend((*frontier.remainder(mark), pack(request)[1]))
         await frontier.add(adds)
-        (bucket,) = await frontier.everywhere.due()
+        (bucket,) = await frontier.all_buckets.due()
         (claim, *_) = (await frontier.claim(bucket, 1)).claims
         await frontier.settle(bucket, [Settle(claim.token, ClaimEnd.DEAD, reason="timeout")], {}, {})
         await frontier.claim(bucket, 1)

@@ -16,11 +16,11 @@ A, B = "https://a.example", "https://b.example"
 async def test_hosts_that_no_worker_claims_and_waits_for_retries_are_named(valkey_url: str) -> None:
     store = connect(valkey_url)
     await store.open(1, "test")
-    crawls, census = Crawls(store), CrawlStatistics(store)
+    crawls, statistics = Crawls(store), CrawlStatistics(store)
     await crawls.begin("c", Spec([f"{A}/"]), [])
 
     async def said() -> tuple[str, str]:
-        found = await why_idle(census, await crawls.need("c"), await census.summary("c"))
+        found = await why_idle(statistics, await crawls.need("c"), await statistics.summary("c"))
         assert found is not None
         return found.reason, found.text
 

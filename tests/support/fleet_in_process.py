@@ -54,14 +54,14 @@ class Workers:
             mine.job.outputs[j] = msgspec.structs.replace(output, spec=f"{output.spec}.{n}.jsonl")
         (Path(mine.job.settings.data) / mine.crawl).mkdir(parents=True, exist_ok=True)
         store = await open_url(self.url, embedded=False, patience=FOR_EVER)
-        bench = CrawlWorker(mine, store, f"w{n}", self.stop)
+        crawl_worker = CrawlWorker(mine, store, f"w{n}", self.stop)
         try:
-            outcome = await bench.run()
+            outcome = await crawl_worker.run()
             if outcome != "stopped":
-                await bench.outputs.finish()
+                await crawl_worker.outputs.finish()
             return outcome
         finally:
-            await bench.close()
+            await crawl_worker.close()
             await store.close()
 
 

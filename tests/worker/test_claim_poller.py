@@ -58,7 +58,7 @@ async def test_buckets_are_asked_for_the_heaps_that_are_served(
     await add(one, "http", HOSTS[:4])
     await add(one, "slow", HOSTS[4:8])
     await add(one, "slow@eu", HOSTS[8:])
-    assert set(await one.everywhere.due()) == {bucket_of(host, BUCKETS) for host in served}
+    assert set(await one.all_buckets.due()) == {bucket_of(host, BUCKETS) for host in served}
     assert sorted(claim.host for claim in await asked(ClaimPoller(one, BUCKETS))) == sorted(served)
 
 
@@ -66,7 +66,7 @@ async def test_hosts_that_are_left_to_better_workers_are_due_later(wide: Store) 
     one = frontier(wide, "http")
     await add(one, "http", HOSTS)
     one.waits = (60_000, 0)
-    assert all(50 < bucket.wait <= 60 for bucket in (await one.everywhere.due()).values())
+    assert all(50 < bucket.wait <= 60 for bucket in (await one.all_buckets.due()).values())
     assert await asked(ClaimPoller(one, BUCKETS)) == []
     one.waits = (0, 60_000)
     assert len(await asked(ClaimPoller(one, BUCKETS))) == len(HOSTS)

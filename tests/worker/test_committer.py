@@ -300,7 +300,7 @@ async def test_a_busy_worker_gathers(road: Make) -> None:
     """Waiting visits are committed together while the worker is fully loaded, and without delay when it is
     not."""
     table = road(Net())
-    table.committer.company = committing.GatherLimits(60.0, 5, 256)
+    table.committer.limits = committing.GatherLimits(60.0, 5, 256)
     visits = await claimed(table, *URLS)
     committer, batches = table.committer, list[int]()
     is_busy = True
@@ -328,7 +328,7 @@ def test_where_hosts_allow_many_at_once_more_is_gathered() -> None:
 async def test_when_much_waits_no_more_is_claimed(road: Make) -> None:
     net = Net({SEED: links(*(f"/{k}" for k in range(60)))})
     table = road(net, tables=(slow := Table(wait=0.6),), concurrency=4)
-    table.committer.company = committing.GatherLimits(0.4, 5, 5)
+    table.committer.limits = committing.GatherLimits(0.4, 5, 5)
     await table.add(SEED)
     running = asyncio.create_task(table.run())
     await until(lambda: len(net.asked) >= 5)
@@ -389,7 +389,7 @@ async def test_a_process_holds_at_most_two_commits_and_the_running_visits(
     upsert = table.upsert
     table.upsert = lambda rows: (go.wait(30), upsert(rows))[1]  # type: ignore[method-assign]
     parts = road(net, tables=(table,), concurrency=concurrency)
-    parts.committer.company = committing.GatherLimits(0.1, 8, 8)
+    parts.committer.limits = committing.GatherLimits(0.1, 8, 8)
     await parts.add(*(f"{SEED}{k}" for k in range(120)))
     running = asyncio.create_task(parts.run())
     await until(lambda: parts.committer.full and len(parts.committer.unsettled_visits()) == len(net.asked))

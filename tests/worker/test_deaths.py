@@ -15,7 +15,7 @@ async def test_what_a_dead_process_of_this_machine_held_is_visited_at_once(
     road: Make, tmp_path: Path
 ) -> None:
     gone, mine = HeldClaims(tmp_path, "gone"), HeldClaims(tmp_path, "mine")
-    table = road(Net({SEED: links(*URLS)}), ledger=mine, lease=3_600_000)
+    table = road(Net({SEED: links(*URLS)}), held_claims=mine, lease=3_600_000)
     await table.add(SEED)
     gone.open()
     mine.open()

@@ -74,7 +74,7 @@ def visit(store: Store, road: Make, tmp_path: Path) -> Visit:
         )
         table: Road = road(Net())
         sites = load(tmp_path / "site.py")
-        reader = Reader(sites, table.taker, urls.key, ReadSettings(pages=True))
+        reader = Reader(sites, table.link_intake, urls.key, ReadSettings(pages=True))
         plain = PlainIdentity({}, {}, [], urls.registered_domain)
         nets = {name: made if isinstance(made, Net) else Net({url: made}) for name, made in answers.items()}
         made = {
@@ -194,7 +194,7 @@ async def test_a_page_looked_at_is_parsed_once(
     (tmp_path / "site.py").write_text(
         "from gossamer import Site\nsite = Site('s', hosts='a.example', must_have='main')\n"
     )
-    reader = Reader(load(tmp_path / "site.py"), road(Net()).taker, urls.key, ReadSettings(pages=True))
+    reader = Reader(load(tmp_path / "site.py"), road(Net()).link_intake, urls.key, ReadSettings(pages=True))
     parses, parse = [], html.parse
     monkeypatch.setattr(html, "parse", lambda *words: parses.append(1) or parse(*words))
     page = Page(URL, 200, [("content-type", "text/html")], GOODS.encode(), 0.0, 0.1, 9)

@@ -18,7 +18,7 @@ from worker.worker_parts import SEED, Make, Net, links
 CLAIM = Claim(1, 0, "a.example", Request(SEED, depth=3, priority=7))
 
 
-def taker(room: int = 50_000, cap: int = 5000, mode: str = "host", depth: int = 50) -> LinkIntake:
+def link_intake(room: int = 50_000, cap: int = 5000, mode: str = "host", depth: int = 50) -> LinkIntake:
     return LinkIntake(
         Scope.of([SEED], mode, depth=depth),
         UrlPlaces(5, lambda mark: (mark >> 32, mark & 0xFFFFFFFF), lambda _: 0, urls.key),
@@ -41,7 +41,7 @@ def take(one: LinkIntake, *hrefs: str, page: str = SEED, base: str = "") -> Take
 
 
 def test_a_link_keeps_depth_priority_and_referrer() -> None:
-    taken = take(taker(), "x/y?q=1", page="http://a.example/d/")
+    taken = take(link_intake(), "x/y?q=1", page="http://a.example/d/")
     assert found(taken) == [
         Request("http://a.example/d/x/y?q=1", depth=4, priority=7, referrer="http://a.example/d/")
     ]
@@ -49,7 +49,7 @@ def test_a_link_keeps_depth_priority_and_referrer() -> None:
 
 
 def test_links_of_the_crawl_are_returned_if_they_are_counted() -> None:
-    one = taker()
+    one = link_intake()
     assert take(one, "/a").links == set()
     one.keeps_links = True
     hrefs = ["/a", "/a#top", "/b", "https://other.example/", "mailto:a@b"]
@@ -62,14 +62,14 @@ def test_links_of_the_crawl_are_returned_if_they_are_counted() -> None:
 
 
 def taker_of_links() -> LinkIntake:
-    one = taker()
+    one = link_intake()
     one.keeps_links = True
     return one
 
 
 def test_writings_of_one_url_are_one_link_and_the_first_is_fetched() -> None:
     taken = take(
-        taker(),
+        link_intake(),
         "/l?b=2&a=1&utm_source=x",
         "/l?a=1&b=2",
         "/l?a=1&b=2#top",
@@ -91,7 +91,7 @@ def test_writings_of_one_url_are_one_link_and_the_first_is_fetched() -> None:
     ],
 )
 def test_refusals_are_counted_by_reason(href: str, reason: str) -> None:
-    one = taker()
+    one = link_intake()
     for _ in range(2):  # the worker remembers the link the second time
         taken = take(one, href)
         assert taken.skips == {reason: 1}
@@ -99,19 +99,19 @@ def test_refusals_are_counted_by_reason(href: str, reason: str) -> None:
 
 
 def test_depth_is_judged_each_time() -> None:
-    one = taker(depth=3)
+    one = link_intake(depth=3)
     assert take(one, "/x").skips == {"depth": 1}
     shallow = Claim(1, 0, "a.example", Request(SEED, depth=0))
     assert len(found(one.take(SEED, SEED, ["/x"], shallow))) == 1
 
 
 def test_what_is_no_link_is_not_counted() -> None:
-    taken = take(taker(), "mailto:a@b", "javascript:void(0)", "http://", "tel:1", "data:,x")
+    taken = take(link_intake(), "mailto:a@b", "javascript:void(0)", "http://", "tel:1", "data:,x")
     assert (taken.found, taken.adds, taken.distinct) == (0, {}, 0)
 
 
 def test_what_was_taken_before_counts_as_known() -> None:
-    one = taker()
+    one = link_intake()
     take(one, "/x", "/y")
     taken = take(one, "/y", "/z")
     assert [request.url for request in found(taken)] == ["http://a.example/z"]
@@ -119,35 +119,35 @@ def test_what_was_taken_before_counts_as_known() -> None:
 
 
 def test_what_left_the_recent_links_is_known_by_its_fingerprint() -> None:
-    one = taker(room=1)
+    one = link_intake(room=1)
     take(one, *(f"/{k}" for k in range(50)))
     again = take(one, *(f"/{k}" for k in range(50)))
     assert (again.adds, again.skips) == ({}, {"duplicate": 50})
 
 
 def test_after_forgetting_it_is_taken_again() -> None:
-    one = taker()
+    one = link_intake()
     take(one, "/x")
     one.forget()
     assert len(found(take(one, "/x"))) == 1
 
 
 def test_a_wider_scope_takes_what_was_refused() -> None:
-    one = taker()
+    one = link_intake()
     assert take(one, "http://b.example/").skips == {"scope": 1}
     one.widen(one.scope.re_anchored(SEED, "http://b.example/"))  # type: ignore[attr-defined] # it is a Scope
     assert len(found(take(one, "http://b.example/"))) == 1
 
 
 def test_a_page_gives_at_most_so_many_distinct_links() -> None:
-    taken = take(taker(cap=50), *(f"/{k}" for k in range(60) for _ in range(3)))
+    taken = take(link_intake(cap=50), *(f"/{k}" for k in range(60) for _ in range(3)))
     assert len(found(taken)) == 50
     assert taken.skips == {"trap": 10}
     assert taken.distinct == 60
 
 
 def test_a_page_of_very_many_links_by_default() -> None:
-    taken = take(taker(), *(f"/{k}" for k in range(5100)))
+    taken = take(link_intake(), *(f"/{k}" for k in range(5100)))
     assert (len(found(taken)), taken.skips) == (5000, {"trap": 100})
 
 
@@ -164,7 +164,7 @@ async def test_a_small_memory_finds_the_same(road: Make, store: Store) -> None:
         await store.open(1, "test")
         table = road(Net(), room=room, output=f"{room}.jsonl", per_host=1000)
         for hrefs in pages:
-            taken = take(table.taker, *hrefs)
+            taken = take(table.link_intake, *hrefs)
             await table.frontier.add(taken.adds)
             await table.frontier.count(
                 {f"skip:{k}": n for k, n in taken.skips.items()} | {"found": taken.found}
@@ -190,7 +190,7 @@ async def test_a_crawl_with_a_memory_of_one_link_is_the_same_crawl(road: Make) -
 
 
 def test_only_domains_in_good_standing_vouch() -> None:
-    one = taker(mode="any")
+    one = link_intake(mode="any")
     assert one.voucher(CLAIM)
     stranger = Claim(1, 0, "s.test", Request("http://s.test/"), vouchers=1)
     assert one.voucher(stranger) == ""
@@ -204,7 +204,7 @@ def test_only_domains_in_good_standing_vouch() -> None:
 
 
 def test_methods_and_bodies_are_requests_of_their_own() -> None:
-    taken, one = TakenLinks(), taker()
+    taken, one = TakenLinks(), link_intake()
     for request in (
         Request(SEED),
         Request(SEED, method="POST", body="a"),

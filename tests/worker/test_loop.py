@@ -393,7 +393,7 @@ async def test_a_claim_whose_reply_comes_after_a_failure_never_counts_as_a_crash
     await store.guard(store.client.execute_command("ACL SETUSER poor resetkeys ~{b:* ~gossamer*"))
     table, failed, late = road(Net(), concurrency=1), asyncio.Event(), list[Claim]()
     table.outputs._attempts = AttemptsTable(poor, "c", 1 << 20)
-    add, claim = table.outputs._attempts.add, table.frontier.everywhere.claim
+    add, claim = table.outputs._attempts.add, table.frontier.all_buckets.claim
 
     async def fails(*given: Any) -> None:
         try:
@@ -411,13 +411,13 @@ async def test_a_claim_whose_reply_comes_after_a_failure_never_counts_as_a_crash
         return got
 
     table.outputs._attempts.add = fails  # type: ignore[method-assign]
-    table.frontier.everywhere.claim = comes_late  # type: ignore[method-assign]
+    table.frontier.all_buckets.claim = comes_late  # type: ignore[method-assign]
     await table.add(*URLS[:3])
     with pytest.raises(RightsMissing):
         await table.run()
     assert late
     assert await table.leases() == 0
-    table.frontier.everywhere.claim = claim  # type: ignore[method-assign]
+    table.frontier.all_buckets.claim = claim  # type: ignore[method-assign]
     assert [one.crashes for one in await peeked(table)] == [0] * 3
     await poor.close()
 

@@ -63,7 +63,7 @@ def book(page):
 
 
 def reader(folder: Path | None = None, **given: Any) -> Reader:
-    taker = LinkIntake(
+    link_intake = LinkIntake(
         Scope.of([URL], "any"),
         UrlPlaces(7, lambda mark: (mark >> 32, mark & 0xFFFFFFFF), lambda _: 0, urls.key),
         own=lambda host: host == "www.example.com",
@@ -77,7 +77,7 @@ def reader(folder: Path | None = None, **given: Any) -> Reader:
     kept: list[tuple[str, str]] = []
     made = Reader(
         sites,
-        taker,
+        link_intake,
         urls.key,
         ReadSettings(**known),
         PageReceivers(lambda page, request, why: kept.append((page.url, why))),

@@ -55,7 +55,7 @@ class Watched:
         self.reader.sites = load(path)
         self.reader.__init__(  # type: ignore[misc] # the same reader, with the site
             self.reader.sites,
-            self.reader.taker,
+            self.reader.link_intake,
             self.reader.key,
             self.reader.settings,
             PageReceivers(self.reader.keep),

@@ -41,7 +41,7 @@ async def test_links_that_are_on_their_way_when_the_seed_answers(road: Make, sto
     table = road(Net(), seeds=(FRONT, OTHER))
     await table.add(OTHER)
     (claim,) = await table.claim()
-    taken = table.taker.take(OTHER, OTHER, [f"{WWW}deep"], claim)
+    taken = table.link_intake.take(OTHER, OTHER, [f"{WWW}deep"], claim)
     assert taken.skips == {"scope": 1}
     assert await table.frontier.admit(0, "www.example.com") == 0
     await table.frontier.settle(0, [], {"skip:scope": 1, "found": 1}, taken.adds)
@@ -54,7 +54,7 @@ async def test_what_is_held_for_a_host_is_bounded_and_goes_with_the_crawl(road: 
     table = road(Net(), seeds=(FRONT,))
     await table.add(FRONT)
     (claim,) = await table.claim()
-    taken = table.taker.take(FRONT, FRONT, [f"{WWW}{k}" for k in range(1500)], claim)
+    taken = table.link_intake.take(FRONT, FRONT, [f"{WWW}{k}" for k in range(1500)], claim)
     await table.frontier.settle(0, [], {"skip:scope": 1500, "found": 1500}, taken.adds)
     assert await table.adds_up()
     assert await table.frontier.admit(0, "www.example.com") == 1000

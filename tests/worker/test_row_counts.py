@@ -82,7 +82,7 @@ class Run:
             tables=[filtered(table, wanted)],
             outages=OutageRules(_say),
         )
-        self.parts.outputs.filler.count_from(self.since, counted=False)
+        self.parts.outputs.backfill.count_from(self.since, counted=False)
         self.parts.committer = Committer(self.parts.frontier, self.parts.outputs)
 
     @property

@@ -28,7 +28,7 @@ async def test_the_hosts_of_a_domain_take_turns(road: Make) -> None:
         for n in "ab"
     ]
     for one in made:
-        one.visitor.sharing = SharedThrottle(HostGroups(one.store, 1, 5), domain)
+        one.visitor.shared_throttle = SharedThrottle(HostGroups(one.store, 1, 5), domain)
     await made[0].add(*SEEDS)
     assert await asyncio.gather(*(one.run() for one in made)) == ["finished", "finished"]
     assert len(net.asked) == 4 + 12 + 1, (
@@ -44,7 +44,7 @@ async def test_other_domains_have_turns_of_their_own(road: Make) -> None:
     seeds = ("http://a.one.example/", "http://a.two.example/")
     net = Net(wait=0.05)
     one = road(net, seeds=seeds, fixed=Delay(5, 5))
-    one.visitor.sharing = SharedThrottle(HostGroups(one.store, 1, 5), domain)
+    one.visitor.shared_throttle = SharedThrottle(HostGroups(one.store, 1, 5), domain)
     await one.add(*seeds)
     await one.run()
     assert abs(net.times[1] - net.times[0]) < 4  # less than the delay of 5
@@ -53,7 +53,7 @@ async def test_other_domains_have_turns_of_their_own(road: Make) -> None:
 async def test_a_visit_that_breaks_gives_its_turn_back(road: Make) -> None:
     net = Net({SEEDS[0]: RuntimeError("a bug")})
     one = road(net, seeds=SEEDS)
-    one.visitor.sharing = SharedThrottle(HostGroups(one.store, 1, 60), domain)
+    one.visitor.shared_throttle = SharedThrottle(HostGroups(one.store, 1, 60), domain)
     await one.add(*SEEDS[:2])
     work = asyncio.create_task(one.run())
     await until(lambda: SEEDS[1] in net.asked)

@@ -181,7 +181,7 @@ async def test_links_that_were_lost_between_two_calls_are_added_again(older: Old
         for bucket in range(1, 4)
     }
     await frontier.settle(0, [Settle(claim.token, ClaimEnd.DONE)], {}, adds)
-    assert await frontier.everywhere.left() == (3, 4)
+    assert await frontier.all_buckets.left() == (3, 4)
     await store.close()
 
 

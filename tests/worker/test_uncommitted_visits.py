@@ -19,55 +19,55 @@ def visit(
     return Visit(claim, Settle(token, end, delay=delay), time.monotonic() - ago if ago else 0.0)
 
 
-def tokens(landed: UncommittedVisits, most: int = 10) -> list[int]:
-    return [settle.token for some in landed.take(most).values() for settle in some]
+def tokens(uncommitted: UncommittedVisits, most: int = 10) -> list[int]:
+    return [settle.token for some in uncommitted.take(most).values() for settle in some]
 
 
 def test_a_fast_host_is_freed_at_once_and_once() -> None:
-    landed = UncommittedVisits()
-    landed.add(visit(1, ago=0.02))
-    assert tokens(landed) == [1]
-    assert tokens(landed) == []
-    assert landed.freed == {(0, 1)}
-    landed.settled(visit(1))
-    assert landed.freed == set()
+    uncommitted = UncommittedVisits()
+    uncommitted.add(visit(1, ago=0.02))
+    assert tokens(uncommitted) == [1]
+    assert tokens(uncommitted) == []
+    assert uncommitted.freed == {(0, 1)}
+    uncommitted.settled(visit(1))
+    assert uncommitted.freed == set()
 
 
 def test_a_host_with_a_delay_is_due_when_its_delay_is_over() -> None:
-    landed, now = UncommittedVisits(), time.monotonic()
-    landed.add(visit(1, ago=1.0, delay=5000))
-    assert tokens(landed) == []
-    assert landed.next_at - now == pytest.approx(4 + 5 * MAX_DELAY_SHARE, abs=0.2)
+    uncommitted, now = UncommittedVisits(), time.monotonic()
+    uncommitted.add(visit(1, ago=1.0, delay=5000))
+    assert tokens(uncommitted) == []
+    assert uncommitted.next_at - now == pytest.approx(4 + 5 * MAX_DELAY_SHARE, abs=0.2)
 
 
 def test_calls_for_slow_hosts_wait_for_company() -> None:
-    landed, now = UncommittedVisits(), time.monotonic()
-    landed.add(visit(1, ago=10.0))
-    assert landed.next_at - now == pytest.approx(10 * MAX_DELAY_SHARE, abs=0.1)
+    uncommitted, now = UncommittedVisits(), time.monotonic()
+    uncommitted.add(visit(1, ago=10.0))
+    assert uncommitted.next_at - now == pytest.approx(10 * MAX_DELAY_SHARE, abs=0.1)
 
 
 @pytest.mark.parametrize("end", [ClaimEnd.REQUEUED, ClaimEnd.REFUSED])
 def test_what_made_no_request_waits_for_its_commit(end: ClaimEnd) -> None:
-    landed = UncommittedVisits()
-    landed.add(visit(1, end, ago=0.02))
-    landed.add(visit(2))
-    assert landed.next_at == float("inf")
+    uncommitted = UncommittedVisits()
+    uncommitted.add(visit(1, end, ago=0.02))
+    uncommitted.add(visit(2))
+    assert uncommitted.next_at == float("inf")
 
 
 def test_what_is_settled_needs_no_call() -> None:
-    landed = UncommittedVisits()
-    landed.add(one := visit(1, ago=0.02))
-    landed.settled(one)
-    assert (tokens(landed), landed.next_at) == ([], float("inf"))
+    uncommitted = UncommittedVisits()
+    uncommitted.add(one := visit(1, ago=0.02))
+    uncommitted.settled(one)
+    assert (tokens(uncommitted), uncommitted.next_at) == ([], float("inf"))
 
 
 def test_no_more_buckets_are_freed_than_are_claimed_from() -> None:
-    landed = UncommittedVisits()
+    uncommitted = UncommittedVisits()
     for token in range(6):
-        landed.add(visit(token, ago=0.02, bucket=token % 3))
-    assert sorted(landed.take(2)) == [0, 1]
-    assert len(landed.take(2)) == 2
-    left = {token for _, token in landed.freed}
-    while found := tokens(landed, 2):
+        uncommitted.add(visit(token, ago=0.02, bucket=token % 3))
+    assert sorted(uncommitted.take(2)) == [0, 1]
+    assert len(uncommitted.take(2)) == 2
+    left = {token for _, token in uncommitted.freed}
+    while found := tokens(uncommitted, 2):
         left |= set(found)
     assert left == set(range(6))

@@ -123,7 +123,7 @@ class Road:
         tables: tuple[Any, ...] = (),
         depth: int = 50,
         at_hand: int = 32 << 20,
-        ledger: Any = None,
+        held_claims: Any = None,
         **policy: Any,
     ) -> None:
         self.store, self.net, self.folder = store, net, folder
@@ -135,7 +135,7 @@ class Road:
         } | policy
         self.frontier = Frontier(store, "c", Policy(**given))
         own = {urls.host(seed) for seed in seeds}
-        self.taker = LinkIntake(
+        self.link_intake = LinkIntake(
             Scope.of(list(seeds), "host", depth=depth),
             UrlPlaces(store.seed, self.frontier.remainder, lambda host: 0, urls.key),
             own=own.__contains__,
@@ -143,20 +143,20 @@ class Road:
             room=room,
             depths=depth < MAX_EXACT_DEPTH,
         )
-        self.reader = Reader([], self.taker, urls.key, ReadSettings(pages=True))
+        self.reader = Reader([], self.link_intake, urls.key, ReadSettings(pages=True))
         self.gate = RobotsGate(
             self.frontier,
             only(net),
             agent="gossamer",
             usual=HostTreatment(retries, fixed, obey),
-            opens=self.taker.scope.allows_port,
+            opens=self.link_intake.scope.allows_port,
         )
         self.surprises: list[tuple[Claim, Exception]] = []
         self.stop, self.state = asyncio.Event(), "running"
         self.scope = CrawlScope(
             "c",
-            self.taker.scope,
-            self.taker,
+            self.link_intake.scope,
+            self.link_intake,
             SeedHosts(seeds, anywhere=False),
             NoRedirects(),
             self.frontier,
@@ -167,7 +167,7 @@ class Road:
             only(net),
             self.gate.treat,
             self.reader,
-            same=self.taker.same,
+            same=self.link_intake.same,
         )
         self.visitor = Visitor(
             VisitSettings("c", "w"),
@@ -176,14 +176,14 @@ class Road:
             self.reader,
             self.scope,
             VisitSteps(
-                MinDepthVisits(self.frontier, self.taker, at_hand) if depth < MAX_EXACT_DEPTH else None
+                MinDepthVisits(self.frontier, self.link_intake, at_hand) if depth < MAX_EXACT_DEPTH else None
             ),
         )
         self.path = folder / output
         files: Any = [open_output(str(self.path), {"page": []}, owner="c")]
         self.outputs = Outputs(self.frontier, lock=folder / "lock", files=files, tables=tables)
         self.committer = Committer(
-            self.frontier, self.outputs, company=gather_limits(1, 1, counted="size_limit" in policy)
+            self.frontier, self.outputs, limits=gather_limits(1, 1, counted="size_limit" in policy)
         )
         self.worker = Worker(
             self.frontier,
@@ -196,7 +196,7 @@ class Road:
                 lambda claim, error: self.surprises.append((claim, error)),
                 lambda: deadline,
             ),
-            ledger=ledger,
+            held_claims=held_claims,
             store_watch=StoreWatch(self.frontier, self.scope.repeat),
         )
 
@@ -206,7 +206,7 @@ class Road:
     async def add(self, *found: str | Request, flags: str = "") -> None:
         taken = TakenLinks()
         for one in found:
-            self.taker.request(one if isinstance(one, Request) else Request(one), taken, flags=flags)
+            self.link_intake.request(one if isinstance(one, Request) else Request(one), taken, flags=flags)
         await self.frontier.add(taken.adds)
 
     async def claim(self, k: int = 10) -> list[Claim]:

@@ -189,10 +189,10 @@ class CollectorSetup:
 
         async def go(proxy: str | None = None, _: Callable[[], bool] = lambda: True) -> Page | Failure:
             lent = Lent({}) if rung.name == PLAIN else rung.identity.lend(request)
-            worn = (
+            fingerprint = (
                 lent.guise if proxy is None else msgspec.structs.replace(lent.guise or Guise(), proxy=proxy)
             )
-            return await rung.collector.collect(request, lent.headers | dict(headers), worn)
+            return await rung.collector.collect(request, lent.headers | dict(headers), fingerprint)
 
         return await (go() if rung.proxies is None else rung.proxies.through(request, go, 0.0))
 
@@ -421,7 +421,7 @@ def browser_collector(
     from gossamer.collectors.browser.fingerprint import BrowserFingerprint
     from gossamer.identity.browsers import BROWSERS
 
-    def worn(name: str) -> BrowserFingerprint:
+    def fingerprint(name: str) -> BrowserFingerprint:
         one = BROWSERS[name]
         return BrowserFingerprint(one.agent, one.language, one.hints)
 
@@ -441,7 +441,7 @@ def browser_collector(
             ca_file=settings.ca_file,
             folder=folder,
             show=show,
-            worn=worn,
+            fingerprint=fingerprint,
             country=proxies.country if proxies is not None else lambda _: "",
         )
 

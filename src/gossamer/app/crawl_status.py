@@ -57,19 +57,19 @@ class CrawlState(NamedTuple):
         }
 
 
-async def crawl_state(census: CrawlStatistics, settings: Settings, name: str) -> CrawlState:
+async def crawl_state(statistics: CrawlStatistics, settings: Settings, name: str) -> CrawlState:
     """Returns the state of a crawl. Raises UsageError if the crawl does not exist."""
-    summary = await read_summary(census, settings, name)
+    summary = await read_summary(statistics, settings, name)
     return CrawlState(
         summary,
-        await census.crawls.need(name),
-        await broken_off(census, name),
-        await current_figures(census, summary),
-        await census.hosts(name, SHOWN_HOSTS, "failing"),
-        await process_levels(census.store, [name], await census.now()),
-        await Refusals(census.store).of(name),
-        round(await expected_lost(census.store, name), 3),
-        await heaps_of_crawl(census.store, name),
+        await statistics.crawls.need(name),
+        await broken_off(statistics, name),
+        await current_figures(statistics, summary),
+        await statistics.hosts(name, SHOWN_HOSTS, "failing"),
+        await process_levels(statistics.store, [name], await statistics.now()),
+        await Refusals(statistics.store).of(name),
+        round(await expected_lost(statistics.store, name), 3),
+        await heaps_of_crawl(statistics.store, name),
     )
 
 
@@ -86,10 +86,10 @@ class CrawlLine(NamedTuple):
         return {**msgspec.to_builtins(self.summary), **self.unfinished, "now": self.now.plain()}
 
 
-async def crawl_line(census: CrawlStatistics, settings: Settings, name: str) -> CrawlLine:
+async def crawl_line(statistics: CrawlStatistics, settings: Settings, name: str) -> CrawlLine:
     """Returns the line of a crawl in the list of all crawls."""
-    summary = await read_summary(census, settings, name)
-    return CrawlLine(summary, await broken_off(census, name), await current_figures(census, summary))
+    summary = await read_summary(statistics, settings, name)
+    return CrawlLine(summary, await broken_off(statistics, name), await current_figures(statistics, summary))
 
 
 async def malformed_message(store: Store) -> str:
@@ -100,11 +100,11 @@ async def malformed_message(store: Store) -> str:
     return malformed_text(count, await messages.newest(1)) if count else ""
 
 
-async def read_summary(census: CrawlStatistics, settings: Settings, name: str) -> Summary:
+async def read_summary(statistics: CrawlStatistics, settings: Settings, name: str) -> Summary:
     """Returns the summary of a crawl. If the store lists the crawl as running but the crawl's process has
     died, the state in the summary is `stopped`."""
-    summary = await census.summary(name)
-    record = await census.crawls.need(name)
+    summary = await statistics.summary(name)
+    record = await statistics.crawls.need(name)
     if summary.state in ("running", "paused", "stopping", "cancelling") and not is_running(
         record, settings.data
     ):
@@ -112,11 +112,11 @@ async def read_summary(census: CrawlStatistics, settings: Settings, name: str) -
     return summary
 
 
-async def broken_off(census: CrawlStatistics, name: str) -> dict[str, Any]:
+async def broken_off(statistics: CrawlStatistics, name: str) -> dict[str, Any]:
     """Returns a dict with two keys. `broken_off`: the names of the unfinished producers, for example of long
     seed lists. This list is empty while any producer is running, and after the crawl has ended for good.
     `go_on`: the command that continues the unfinished producers, or None if there are none."""
-    record = await census.crawls.need(name)
+    record = await statistics.crawls.need(name)
     over = record.state in ("finished", "limited", "cancelled")
-    left = [] if over else await producer_positions.unfinished_producers(census.store, name)
+    left = [] if over else await producer_positions.unfinished_producers(statistics.store, name)
     return {"broken_off": left, "go_on": continue_command(record) if left else None}

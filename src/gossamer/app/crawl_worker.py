@@ -115,14 +115,14 @@ class CallerReceivers(NamedTuple):
     """What the program that runs a worker receives in the same process.
 
     - `tables`: additional sinks. `tap`: called with each page before it is read.
-    - `silence`: an object that records why the crawl has no page yet.
+    - `stall_hint`: an object that records why the crawl has no page yet.
     - `say`: called with a line for each visit if the crawl is verbose.
     - `attaches_pages`: whether the rows that `tables` receive contain their page (`Row.page`).
     """
 
     tables: Sequence[TableSink] = ()
     tap: Callable[[Claim, Page], None] | None = None
-    silence: StallHint | None = None
+    stall_hint: StallHint | None = None
     say: Callable[[str], None] = write_stderr
     attaches_pages: bool = False
 
@@ -180,11 +180,11 @@ class CrawlWorker:
         )
         others = self.lanes is not None and BROWSER not in (lanes or ())
         self.network = Network(setup, self.sites, store, others=others)
-        self.clubs: LoginSetup | None = None
+        self.logins: LoginSetup | None = None
         if host_rules.has_accounts(self.sites):
             from gossamer.app.login_setup import LoginSetup
 
-            self.clubs = LoginSetup(setup, self.sites, store, self.network.collectors, self.network.proxies)
+            self.logins = LoginSetup(setup, self.sites, store, self.network.collectors, self.network.proxies)
         self._paused = asyncio.Event()
         self.judge = RunJudge(setup, self.sites, store, self._paused)
         self._keep = FailedPages(self.folder / "failed").keep
@@ -200,14 +200,14 @@ class CrawlWorker:
         )
         self.outputs, self._fates = make_worker_outputs(setup, self.enqueuer, caller.tables, fleet.ours, stop)
         say = partial(report_outage, store, setup.crawl)
-        self.keeping = open_file_store(setup, self.reader, self.folder, say, stop)
+        self.downloads = open_file_store(setup, self.reader, self.folder, say, stop)
         self._visits = self._visitor(settings)
-        self.silence = caller.silence or StallHint()
+        self.stall_hint = caller.stall_hint or StallHint()
         self._on_put = self._visit_listeners(caller.say)
         self._fleet(lanes)
         self._stop, self._room, self._opened = stop, fleet.room, False
         self._followed = NO_CHANGES
-        self._ledger = HeldClaims(self.folder, setup.segment)
+        self._held_claims = HeldClaims(self.folder, setup.segment)
 
     def _visit_listeners(self, say: Callable[[str], None]) -> list[Callable[[Visit], None]]:
         """Returns the callables that receive each visit before the visit is committed."""
@@ -215,7 +215,7 @@ class CrawlWorker:
         found: list[Callable[[Visit], None]] = [
             complete_attempts(setup.job.attempts, self._region),
             self.judge.saw,
-            self.silence,
+            self.stall_hint,
         ]
         if setup.verbose:
             found.append(VisitLines(say))
@@ -265,7 +265,9 @@ class CrawlWorker:
         """Builds the part that makes the visits."""
         setup, intake = self.setup, self.enqueuer.intake
         treat = site_treatment(self.sites, settings)
-        gate = make_robots_gate(self.enqueuer, self.network, settings, treat, files=self.keeping is not None)
+        gate = make_robots_gate(
+            self.enqueuer, self.network, settings, treat, files=self.downloads is not None
+        )
         self.apart = make_site_router(setup, self.enqueuer, gate)
         notes = setup.known_at is not None or setup.revisits_on_fleet
         by = site_versions(setup.sites, anew=setup.job.reread) if notes else None
@@ -286,9 +288,9 @@ class CrawlWorker:
             self.enqueuer.scope,
             VisitSteps(
                 MinDepthVisits(self.frontier, intake) if self.frontier.policy.depths else None,
-                make_shared_throttle(settings, self.network, self.store, has_logins=self.clubs is not None),
+                make_shared_throttle(settings, self.network, self.store, has_logins=self.logins is not None),
                 self.apart,
-                self.keeping,
+                self.downloads,
             ),
         )
 
@@ -306,7 +308,7 @@ class CrawlWorker:
             climbing=climbing if collectors.climbs else None,
             helps=SiteHelps(
                 solver(self.sites, self._keep, settings.timeout),
-                None if self.clubs is None else self.clubs.members(self.name, gate, treat),
+                None if self.logins is None else self.logins.members(self.name, gate, treat),
                 version,
             ),
             lanes=self.lanes,
@@ -316,7 +318,7 @@ class CrawlWorker:
     def _fleet(self, lanes: Sequence[str] | None) -> None:
         """Builds the parts that depend on other workers of the fleet, such as the score of this worker and
         the caps on all workers together."""
-        self.merit = ScoreKeeper(
+        self.score_keeper = ScoreKeeper(
             f"{self.name}.{os.getpid()}",
             Scores(self.store, self.setup.crawl),
             self.frontier.set_waits,
@@ -391,7 +393,7 @@ class CrawlWorker:
             self.frontier,
             self.outputs,
             duplicate_marker(settings, self.sites, self.store, self.setup.crawl),
-            company=gather_limits(
+            limits=gather_limits(
                 slots,
                 visits_at_once(settings.concurrency)[0],
                 counted=max(policy.size_limit, policy.host_bytes) >= 0,
@@ -426,12 +428,14 @@ class CrawlWorker:
             control=RunControl(
                 self._state, self._stop, self._surprise, lambda: self.setup.deadline, self._paused
             ),
-            merit=self.merit,
-            ledger=self._ledger,
+            score_keeper=self.score_keeper,
+            held_claims=self._held_claims,
             store_watch=self._store_watch,
         )
         level = LevelLog(self.setup.crawl, self.name, worker.level)
-        keeping = asyncio.create_task(self.merit.keep(lambda: worker.busy < self.limiter.visits, level))
+        scoring = asyncio.create_task(
+            self.score_keeper.keep(lambda: worker.busy < self.limiter.visits, level)
+        )
         try:
             async with (
                 run_spiller(self.store, self.setup.crawl, self.cold, self.hot),
@@ -443,12 +447,12 @@ class CrawlWorker:
                 await RunRecords(self.store).add_samples(self.setup.crawl, site.samples)
             return outcome
         finally:
-            keeping.cancel()
-            await asyncio.gather(keeping, return_exceptions=True)
+            scoring.cancel()
+            await asyncio.gather(scoring, return_exceptions=True)
 
     async def _open(self) -> None:
-        if self.clubs is not None:
-            await self.clubs.open()
+        if self.logins is not None:
+            await self.logins.open()
         await count_rows(self.setup, self.enqueuer.crawls, self.outputs, self._fates)
         await self.outputs.open()
         if self.setup.segment:
@@ -456,7 +460,7 @@ class CrawlWorker:
             self.outputs.take_over_outage(reason)
         if not self.setup.segment:
             await report_unfilled(self.setup, self.store, self.outputs)
-        self._ledger.open()
+        self._held_claims.open()
         self.limiter.begin()
         await self.judge.open()
         usual: Usual = {}
@@ -479,13 +483,13 @@ class CrawlWorker:
             if self.reader.apart is not None:
                 last.push_async_callback(self.reader.apart.close)
             last.callback(self.reader.close)
-            if self.keeping is not None:
-                last.callback(self.keeping.close)
+            if self.downloads is not None:
+                last.callback(self.downloads.close)
             last.callback(self.outputs.release)
-            last.callback(self._ledger.close)
+            last.callback(self._held_claims.close)
             with contextlib.suppress(StoreError, TimeoutError):
                 async with asyncio.timeout(1.0):  # on failure, other workers remove the score later
-                    await self.merit.close()
+                    await self.score_keeper.close()
 
 
 def report_archive_damage(worker: CrawlWorker) -> None:

@@ -160,7 +160,7 @@ async def try_one(job: Job, url: str, use: str | None = None, carry: Any = None)
         once = msgspec.structs.replace(
             job, settings=settings, outputs=[], name=NAME, text=True, links=True, fresh=False, sitemaps=False
         )
-        taps = ExtraReceivers(
+        receivers = ExtraReceivers(
             tables=[kept],
             page=tap,
             only=url,
@@ -169,7 +169,7 @@ async def try_one(job: Job, url: str, use: str | None = None, carry: Any = None)
             worked=robots.read,
             attach_pages=True,
         )
-        summary = await crawl(once, taps=taps)
+        summary = await crawl(once, receivers=receivers)
         log = Path(folder) / NAME / "attempts.jsonl"
         attempts = [json.loads(line) for line in log.read_text().splitlines()] if log.exists() else []
         screenshot = _screenshot(pages[-1][1]) if pages else None

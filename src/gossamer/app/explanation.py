@@ -210,9 +210,9 @@ async def _meant(store: Store, crawl: str | None, chosen: Sequence[str] | None, 
     from gossamer.frontier.crawls import Crawls
     from gossamer.frontier.stats import CrawlStatistics
 
-    census = CrawlStatistics(store)
+    statistics = CrawlStatistics(store)
     if crawl is not None:
-        return (await census.crawls.need(crawl)).name
+        return (await statistics.crawls.need(crawl)).name
     names = list(chosen) if chosen is not None else await Crawls(store).names()
     if len(names) < 2 or not url.startswith(urls.WEB):
         if len(names) != 1:
@@ -220,8 +220,8 @@ async def _meant(store: Store, crawl: str | None, chosen: Sequence[str] | None, 
                 f"several crawls exist: {', '.join(names)}; name one" if names else "there is no crawl yet"
             )
         return names[0]
-    met = {held.crawl for held in (await census.host(urls.host(url))).crawls if held.crawl in names}
-    records = [await census.crawls.need(name) for name in names if name in met or not met]
+    met = {held.crawl for held in (await statistics.host(urls.host(url))).crawls if held.crawl in names}
+    records = [await statistics.crawls.need(name) for name in names if name in met or not met]
     return max(records, key=lambda record: record.started_at).name
 
 
@@ -232,7 +232,7 @@ class Explainer:
         from gossamer.frontier.stats import CrawlStatistics
 
         self.store, self.settings, self.name = store, settings, name
-        self.census = CrawlStatistics(store)
+        self.statistics = CrawlStatistics(store)
         self._typed: list[str] = []
         self._sites: list[LoadedSite] = []
 
@@ -248,7 +248,7 @@ class Explainer:
         from gossamer.config.settings import Settings
 
         url = urls.split_credentials(typed)[0]
-        record = await self.census.crawls.need(self.name)
+        record = await self.statistics.crawls.need(self.name)
         if record.limits:
             self.settings = msgspec.convert(
                 {**msgspec.structs.asdict(self.settings), **record.limits}, Settings
@@ -256,7 +256,7 @@ class Explainer:
         canonical = key_of(record.spec)
         key = canonical(url)
         cold, _ = cold_of(self.settings, self.name)
-        place = await self.census.locate(
+        place = await self.statistics.locate(
             self.name, url, urls.fingerprint(key, self.store.seed), canonical, cold
         )
         if cold is not None:
@@ -277,8 +277,8 @@ class Explainer:
             *last_skip_reason(attempts),
         ]
         if place.state in ("pending", "retrying"):
-            gates += await host_gates(self.store, self.name, await self.census.host(place.host))
-        now, why = conclusion(place, gates, attempts, (await self.census.summary(self.name)).skipped)
+            gates += await host_gates(self.store, self.name, await self.statistics.host(place.host))
+        now, why = conclusion(place, gates, attempts, (await self.statistics.summary(self.name)).skipped)
         return {
             "url": url,
             "canonical": key,
@@ -310,7 +310,7 @@ class Explainer:
         rules = url_filters(record.spec, self.settings, setup.seeds, setup.open).excluding(
             record.live.exclude
         )
-        for pair in (await self.census.crawls.look(self.name))[1]:
+        for pair in (await self.statistics.crawls.look(self.name))[1]:
             rules = rules.re_anchored(*pair)
         gates = [GateVerdict(*row) for row in rules.explain(url, depth or 0)]
         if depth is None:
@@ -375,7 +375,7 @@ class Explainer:
     async def _budget(self, url: str, place: UrlState) -> GateVerdict:
         from gossamer.model.request import split
 
-        view = await self.census.host(split(url)[1])
+        view = await self.statistics.host(split(url)[1])
         held = next((one for one in view.crawls if one.crawl == self.name), None)
         cap = self.settings.host_pages or "up to 10,000"
         if place.state == "parked" and place.level is not None:
@@ -449,7 +449,7 @@ class Explainer:
         scheme, host, _ = split(url)
         if not host_rules.host_needs(self._sites, host).robots:
             return GateVerdict("robots.txt", "pass", f"not obeyed: {self._lawless(host)} says robots=False")
-        known = (await self.census.host(host)).robots.get(scheme)
+        known = (await self.statistics.host(host)).robots.get(scheme)
         if known is None:
             return GateVerdict(
                 "robots.txt", "unknown", "not read yet; it is read before the host's first page"

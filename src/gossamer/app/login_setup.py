@@ -76,14 +76,14 @@ class SiteAccounts:
         names = [host.removeprefix("*.") for host in hosts] + ([split(login.url)[1]] if login.url else [])
         self.domains = frozenset(map(urls.registered_domain, names))
         self._logins, self._proxies, self._made, self._lent = logins, proxies, made, lent
-        self._seal = Encryption(None, 0)
+        self._encryption = Encryption(None, 0)
         self._accounts: dict[str, Account] = {}
         self._told: dict[str, str] = {}
         self._holdings: dict[str, Holding] = {}
 
     async def open(self, seal: Encryption) -> None:
         """Resolves the secrets, and checks that stored log-ins can be decrypted. Raises ConfigError."""
-        self._seal = seal
+        self._encryption = seal
         try:
             self._accounts = {one.name: one for one in self.login.accounts_with_secrets()}
         except ValueError as error:
@@ -92,7 +92,7 @@ class SiteAccounts:
         await self._logins.met(self.site, self.hosts)
         for name in self._accounts:
             if kept := (await self._logins.state(self.site, name))[2]:
-                self._seal.open(kept, f"{self.site}/{name}")
+                self._encryption.open(kept, f"{self.site}/{name}")
 
     async def turn(self, host: str, rung: Rung, only: str = "") -> Seat | Failure:
         """Returns the account for the next request, lent to this visit. If all accounts are busy, returns a
@@ -181,7 +181,7 @@ class SiteAccounts:
                     del member.news[:count]
                     holding.stale = False
                     return
-                member.load(self._seal.open(kept, f"{self.site}/{name}"))
+                member.load(self._encryption.open(kept, f"{self.site}/{name}"))
 
     async def changed(self, seat: Seat, request: Request, sent: str) -> bool:
         """Returns whether another response has changed the cookies since `sent` was sent. The function checks
@@ -229,7 +229,7 @@ class SiteAccounts:
         held = self._holdings.get(name)
         if not kept:
             return held
-        state = self._seal.open(kept, f"{self.site}/{name}")
+        state = self._encryption.open(kept, f"{self.site}/{name}")
         if held is None or held.version != version:
             member = self._made(name, f"{version}")
             if state["rung"] != self.rungs[0] or (member.browser is None) == bool(state["browser"]):
@@ -237,14 +237,14 @@ class SiteAccounts:
             if member.browser is not None and (known := BROWSERS.get(state["browser"])) is not None:
                 member.browser = known
             held = self._holdings[name] = Holding(member, version, revision, state["proxy"], state["proof"])
-            held.stale = self._seal.has_key and kept.startswith(PLAIN)
+            held.stale = self._encryption.has_key and kept.startswith(PLAIN)
         held.revision = revision
         held.member.load(state)
         return held
 
     def _state(self, member: AccountIdentity, bound: str, proof: str, name: str) -> bytes:
         state: Mapping[str, Any] = {"rung": self.rungs[0], "proxy": bound, "proof": proof, **member.state()}
-        return self._seal.close(state, f"{self.site}/{name}")
+        return self._encryption.close(state, f"{self.site}/{name}")
 
 
 class LoginSetup:
@@ -255,7 +255,7 @@ class LoginSetup:
     ) -> None:
         settings, domain = setup.job.settings, lru_cache(10_000)(urls.registered_domain)
         self._rung, rungs, given = ways.pages, ways.held, ways.given
-        logins, self._crawl, self._seal = Logins(store), setup.crawl, partial(seal_of, settings, store)
+        logins, self._crawl, self._encryption = Logins(store), setup.crawl, partial(seal_of, settings, store)
         self._clubs: dict[str, SiteAccounts] = {}
         for one in sites:
             if one.site.session is None or setup.job.archive is not None:
@@ -306,7 +306,7 @@ class LoginSetup:
     async def open(self) -> None:
         """Opens the accounts of all sites. Raises ConfigError if a secret or the key is missing."""
         if self._clubs:
-            seal = self._seal()
+            seal = self._encryption()
             for club in self._clubs.values():
                 await club.open(seal)
 

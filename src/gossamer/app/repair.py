@@ -283,7 +283,7 @@ async def _enter(
     hosts = {
         f"{origin(page.url)}/" for page in pages
     }  # the earlier run requested these origins, so their ports are allowed
-    taker = LinkIntake(
+    link_intake = LinkIntake(
         Scope.of(hosts, "any"),
         UrlPlaces(store.seed, frontier.remainder, bucket, canonical_url_function(known.spec)),
         own=lambda host: True,
@@ -292,7 +292,7 @@ async def _enter(
     for first in range(0, len(pages), BATCH_URLS):
         taken, counts = TakenLinks(), dict[str, int]()
         for page in pages[first : first + BATCH_URLS]:
-            taker.request(Request(page.url, page.depth, **(page.needs or {})), taken, flags="i")
+            link_intake.request(Request(page.url, page.depth, **(page.needs or {})), taken, flags="i")
             for name, by in _counts(page).items():
                 counts[name] = counts.get(name, 0) + by
         for flat in taken.adds.values():

@@ -68,25 +68,25 @@ async def fill_added(setup: Setup, store: Store, record: Record, warn: Callable[
             warn(line)
         return
     setup.owner = f"{setup.crawl}@{record.started_at}"
-    bench = CrawlWorker(setup, store, "filler", asyncio.Event())
+    crawl_worker = CrawlWorker(setup, store, "filler", asyncio.Event())
     try:
-        await bench.outputs.open()
-        await bench.outputs.finish()
+        await crawl_worker.outputs.open()
+        await crawl_worker.outputs.finish()
     finally:
-        await bench.close()
+        await crawl_worker.close()
     outputs = [(one.spec, not one.sites) for one in setup.job.outputs]
     write_manifest(
-        folder, outputs, [site.path for site in bench.sites if site.script_site is None], anew=False
+        folder, outputs, [site.path for site in crawl_worker.sites if site.script_site is None], anew=False
     )
-    for line in bench.outputs.filler.torn:
+    for line in crawl_worker.outputs.backfill.torn:
         warn(line)
-    if bench.outputs.filler.unfilled:
-        warn(unfilled_message(setup.crawl, bench.outputs.filler.unfilled, folder))
-    elif bench.outputs.filler.added:
+    if crawl_worker.outputs.backfill.unfilled:
+        warn(unfilled_message(setup.crawl, crawl_worker.outputs.backfill.unfilled, folder))
+    elif crawl_worker.outputs.backfill.added:
         warn(
-            f"{', '.join(map(mask, bench.outputs.filler.added))}: filled with what {setup.crawl} found before"
+            f"{', '.join(map(mask, crawl_worker.outputs.backfill.added))}: filled with what {setup.crawl} found before"
         )
-    note_lacking(folder, bench.outputs.filler.unfilled, bench.outputs.filler.whole)
+    note_lacking(folder, crawl_worker.outputs.backfill.unfilled, crawl_worker.outputs.backfill.whole)
     if line := lacking_message(folder, values):
         warn(line)
 

@@ -136,17 +136,21 @@ async def crawl(
     job: Job,
     watch: Watch | None = None,
     stop: asyncio.Event | None = None,
-    taps: ExtraReceivers | None = None,
+    receivers: ExtraReceivers | None = None,
 ) -> Summary:
     """Runs a crawl until it ends. If `stop` is set, the crawl stops within 10 s. Returns its summary. Raises
     GossamerError."""
-    taps, stop = taps or ExtraReceivers(), stop or asyncio.Event()
+    receivers, stop = receivers or ExtraReceivers(), stop or asyncio.Event()
     check_unlocker(job.settings)
     job = await with_schemes(job)
-    setup, given = prepare(job, taps.only if taps.only is None else await with_scheme(taps.only))
-    if taps.only is not None:
-        given.seeds = [msgspec.structs.replace(one, use=taps.use, carry=taps.carry) for one in given.seeds]
-    setup.job = msgspec.structs.replace(setup.job, outputs=usable_outputs(setup.job, taps.warn))
+    setup, given = prepare(
+        job, receivers.only if receivers.only is None else await with_scheme(receivers.only)
+    )
+    if receivers.only is not None:
+        given.seeds = [
+            msgspec.structs.replace(one, use=receivers.use, carry=receivers.carry) for one in given.seeds
+        ]
+    setup.job = msgspec.structs.replace(setup.job, outputs=usable_outputs(setup.job, receivers.warn))
     folder = Path(job.settings.data) / setup.crawl
     with hold_lock(folder, setup.crawl, output_files(setup.job)):
         refuse_links_in(folder, folder / "failed", folder / "files")
@@ -154,11 +158,11 @@ async def crawl(
         place = DataFolder(folder, embedded)
         record: Record | None = None
         try:
-            setup.store, setup.verbose = store.url, taps.verbose
+            setup.store, setup.verbose = store.url, receivers.verbose
             await rehearse(setup, store)
             record, over = await begin(setup, store, job, given=given)
             if over is not None:
-                await fill_added(setup, store, record, taps.warn)
+                await fill_added(setup, store, record, receivers.warn)
                 return over
             await record_process(store, setup.crawl, str(folder.absolute()), output_files(setup.job))
             if embedded is not None and embedded.alone:
@@ -166,12 +170,12 @@ async def crawl(
             async with count_working_time(store, record):
                 await visit_again(setup, store, record)
                 await seed(setup, store, given, record)
-                revisits = revisits_of(setup, store, taps.warn)
-                async with run_producers(setup, store, given.sources, warn=taps.warn, revisits=revisits):
-                    outcome = await CrawlRun(setup, store, embedded, watch, stop, taps, place).work()
-            if taps.worked is not None:
-                await taps.worked(setup, store)
-            return await end(setup, store, outcome, taps.warn)
+                revisits = revisits_of(setup, store, receivers.warn)
+                async with run_producers(setup, store, given.sources, warn=receivers.warn, revisits=revisits):
+                    outcome = await CrawlRun(setup, store, embedded, watch, stop, receivers, place).work()
+            if receivers.worked is not None:
+                await receivers.worked(setup, store)
+            return await end(setup, store, outcome, receivers.warn)
         except (GossamerError, OSError) as raised:
             error = _for_user(place, raised)
             if error is None:
@@ -338,17 +342,17 @@ class CrawlRun:
         embedded: Embedded | None,
         watch: Watch | None,
         stop: asyncio.Event,
-        taps: ExtraReceivers,
+        receivers: ExtraReceivers,
         place: DataFolder,
     ) -> None:
-        self.setup, self.store, self.embedded, self._silence, self._place = (
+        self.setup, self.store, self.embedded, self._stall_hint, self._place = (
             setup,
             store,
             embedded,
             StallHint(),
             place,
         )
-        self.watch, self.stop, self.taps = watch, stop, taps
+        self.watch, self.stop, self.receivers = watch, stop, receivers
         self.processes = (os.cpu_count() or 1) if (n := setup.job.settings.processes) == "auto" else int(n)
         self.retry_time: float | None = None
         self._frontier: Frontier | None = None
@@ -357,7 +361,7 @@ class CrawlRun:
         self._waits: Retries | None = None
         self._waits_end: float | None = None
         """The monotonic time at which the run ends the wait for retries."""
-        self._census = CrawlStatistics(store)
+        self._statistics = CrawlStatistics(store)
         self._looks: deque[tuple[float, Summary]] = deque(maxlen=RATE_UPDATES)
         """The summaries of the most recent updates of the progress display, each with its time."""
 
@@ -408,40 +412,46 @@ class CrawlRun:
     async def _together(self) -> str:
         """Runs one worker in this process and the others in child processes. Returns the first outcome that
         is not "finished". Returns "finished" if all outcomes are "finished"."""
-        bench = CrawlWorker(
+        crawl_worker = CrawlWorker(
             self.setup,
             self.store,
             f"{os.uname().nodename}:{os.getpid()}",
             self.stop,
             CallerReceivers(
-                self.taps.tables, self.taps.page, self._silence, self.taps.say, self.taps.attach_pages
+                self.receivers.tables,
+                self.receivers.page,
+                self._stall_hint,
+                self.receivers.say,
+                self.receivers.attach_pages,
             ),
         )
-        self._frontier = bench.frontier
+        self._frontier = crawl_worker.frontier
         tasks: list[asyncio.Task[str]] = []
         try:
-            report_archive_damage(bench)
-            await bench.apply_retries()
-            self.retry_time = bench.retry_time
-            tasks.append(asyncio.create_task(bench.run()))
+            report_archive_damage(crawl_worker)
+            await crawl_worker.apply_retries()
+            self.retry_time = crawl_worker.retry_time
+            tasks.append(asyncio.create_task(crawl_worker.run()))
             if self.processes > 1:
                 from gossamer.app.worker_processes import WorkerProcesses
 
-                others = WorkerProcesses(self.setup, self.processes - 1, self.stop, self.taps.say)
+                others = WorkerProcesses(self.setup, self.processes - 1, self.stop, self.receivers.say)
                 tasks.append(asyncio.create_task(others.work()))
             outcomes = await asyncio.gather(*tasks)
             whole = set(outcomes) == {"finished"}
-            await conclude_run(self.setup, self.store, bench.sites, bench.outputs.conclude, whole=whole)
+            await conclude_run(
+                self.setup, self.store, crawl_worker.sites, crawl_worker.outputs.conclude, whole=whole
+            )
             self.setup.finished = set(outcomes) <= {"finished", "cancelled"}
             # finish the output files, so that their rows can be read, although the run may continue
-            await bench.outputs.finish(wait=True)
+            await crawl_worker.outputs.finish(wait=True)
         finally:
             for task in tasks:
                 task.cancel()
             try:
                 await asyncio.gather(*tasks, return_exceptions=True)
             finally:  # a second cancellation may arrive while the tasks end
-                await bench.close()
+                await crawl_worker.close()
         return next((outcome for outcome in outcomes if outcome != "finished"), "finished")
 
     async def _store_again(self) -> None:
@@ -490,7 +500,7 @@ class CrawlRun:
 
     async def _waits_enough(self) -> bool:
         """Returns whether the run must not wait for more retries."""
-        if self.taps.finish is not None and self.taps.finish.is_set():
+        if self.receivers.finish is not None and self.receivers.finish.is_set():
             return True
         self._waits = await only_retries(self.store, self.setup.crawl)
         longest, now, before = self.retry_time, time.monotonic(), self._waits_end
@@ -526,13 +536,13 @@ class CrawlRun:
         return self._frontier.policy.limit if self._frontier.policy.limit >= 0 else None
 
     async def _live(self) -> Live:
-        summary = await (census := self._census).summary(self.setup.crawl)
+        summary = await (statistics := self._statistics).summary(self.setup.crawl)
         self._looks.append((time.monotonic(), summary))
         (then, first), (now, _) = self._looks[0], self._looks[-1]
         took = max(now - then, 1e-9)
-        hosts = sorted(await census.hosts(self.setup.crawl, 10, "waiting"), key=_last_to_end)
-        flying = await census.in_flight(self.setup.crawl)
-        retries = self._waits or await census.retries(self.setup.crawl, [row.host for row in hosts])
+        hosts = sorted(await statistics.hosts(self.setup.crawl, 10, "waiting"), key=_last_to_end)
+        flying = await statistics.in_flight(self.setup.crawl)
+        retries = self._waits or await statistics.retries(self.setup.crawl, [row.host for row in hosts])
         ends = self._waits_end
         discovers = summary.found - first.found > summary.pages - first.pages
         limit = self._page_limit
@@ -545,7 +555,7 @@ class CrawlRun:
             rate=(summary.pages - first.pages) / took,
             left=left,
             hosts=hosts,
-            silent=self._silence.of,
+            silent=self._stall_hint.of,
             retries=retries,
             only_retries=self._waits is not None,
             waits_end=None if ends is None else max(0.0, ends - time.monotonic()),

@@ -86,11 +86,11 @@ async def _served(crawls: Crawls, record: Record) -> bool:
     """Returns whether a worker is running that will finalize the crawl. Workers that are draining or stopping
     finish their claims and take no new claims. If all remaining workers are draining or stopping, waits at
     most 15 s until their claims are finished."""
-    crew, census = WorkerRecords(crawls.store), CrawlStatistics(crawls.store)
+    worker_records, statistics = WorkerRecords(crawls.store), CrawlStatistics(crawls.store)
     for _ in range(int(END_TIMEOUT_S * 10)):
-        if await crew.at_work():
+        if await worker_records.at_work():
             return True
-        if not await crew.living() or not await census.in_flight(record.name):
+        if not await worker_records.living() or not await statistics.in_flight(record.name):
             return False
         await asyncio.sleep(0.1)
     return False

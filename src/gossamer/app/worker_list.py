@@ -46,8 +46,12 @@ class WorkerList(NamedTuple):
 
 async def worker_list(store: Store) -> WorkerList:
     """Returns the workers of the store's fleet."""
-    crew = WorkerRecords(store)
-    found, refused, now = await crew.all(), await Refusals(store).refused(), await crew.now()
+    worker_records = WorkerRecords(store)
+    found, refused, now = (
+        await worker_records.all(),
+        await Refusals(store).refused(),
+        await worker_records.now(),
+    )
     records = read(await Scores.of_all(store))
     malformed = MalformedMessages(store)
     merits = {one.name: merit(one.name, records, now) for one in found}

@@ -125,18 +125,18 @@ async def count_rows(setup: Setup, crawls: Crawls, outputs: Outputs, fates: str)
     await crawls.tell(setup.crawl, fates or ("pages" if notes_pages else "nothing"))
     revisits = setup.job.settings.revisit is not None
     since = None if revisits else format_time(record.started_at)
-    outputs.filler.count_from(since, counted=record.tells.startswith("items"))
+    outputs.backfill.count_from(since, counted=record.tells.startswith("items"))
 
 
 async def report_unfilled(setup: Setup, store: Store, outputs: Outputs) -> None:
     """Warns about outputs that were added after the first run and do not contain the earlier rows."""
-    filler, folder = outputs.filler, Path(setup.job.settings.data) / setup.crawl
-    found, lines = filler.unfilled, [*filler.torn]
+    backfill, folder = outputs.backfill, Path(setup.job.settings.data) / setup.crawl
+    found, lines = backfill.unfilled, [*backfill.torn]
     if found and (setup.job.refresh or (await CrawlStatistics(store).summary(setup.crawl)).pages):
         lines.append(unfilled_message(setup.crawl, found, folder))
     else:  # the first run: no output lacks a row
         found = []
-    note_lacking(folder, [*filler.changes, *found], filler.whole)
+    note_lacking(folder, [*backfill.changes, *found], backfill.whole)
     values = [one.spec for one in setup.job.outputs if one.spec not in found]
     lines.append(lacking_message(folder, values))
     for line in filter(None, () if setup.job.per_pass else lines):

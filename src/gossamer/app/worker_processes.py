@@ -169,11 +169,11 @@ async def child(setup: Setup) -> str:
 
     threading.Thread(target=leash, daemon=True).start()
     store = await open_url(setup.store, embedded=setup.job.settings.store is None)
-    bench = CrawlWorker(setup, store, f"{os.uname().nodename}:{os.getpid()}", stop)
+    crawl_worker = CrawlWorker(setup, store, f"{os.uname().nodename}:{os.getpid()}", stop)
     try:
-        return await bench.run()
+        return await crawl_worker.run()
     finally:
-        await bench.close()
+        await crawl_worker.close()
         await store.close()
 
 

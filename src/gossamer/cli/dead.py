@@ -164,9 +164,9 @@ async def _list(
     rows: list[tuple[str, Letter]] = []
     shown = 0
     async with open_existing_store(settings) as store:
-        census = CrawlStatistics(store)
-        for name in await census.crawls.names() if of_all else [await only_crawl(store, crawl)]:
-            async for letter in census.dead(name, **wanted):
+        statistics = CrawlStatistics(store)
+        for name in await statistics.crawls.names() if of_all else [await only_crawl(store, crawl)]:
+            async for letter in statistics.dead(name, **wanted):
                 if limit and shown >= limit:
                     break
                 shown += 1

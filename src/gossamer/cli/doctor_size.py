@@ -253,9 +253,9 @@ async def measured_load(settings: Settings, crawl: str) -> dict[str, Any]:
     from gossamer.frontier.stats import CrawlStatistics
 
     async with open_existing_store(settings) as store:
-        census = CrawlStatistics(store)
-        summary = await census.summary(crawl)
-        hosts = await census.hosts(crawl, 1000)
+        statistics = CrawlStatistics(store)
+        summary = await statistics.summary(crawl)
+        hosts = await statistics.hosts(crawl, 1000)
     known = {"hosts": max(1, summary.hosts), "urls": max(1, summary.pages + summary.pending)}
     delays = [line.delay for line in hosts if line.delay]
     times = await asyncio.to_thread(_answers, Path(settings.data) / crawl / "attempts.jsonl")

@@ -78,12 +78,12 @@ async def _status(settings: Settings, name: str | None, as_json: bool, freshness
     from gossamer.frontier.stats import CrawlStatistics
 
     async with open_existing_store(settings) as store:
-        census = CrawlStatistics(store)
+        statistics = CrawlStatistics(store)
         if name is not None and freshness:
             return await print_freshness(store, name, as_json)
         if name is not None:
-            return await _one(census, settings, name, as_json)
-        found = [await crawl_line(census, settings, one) for one in await census.crawls.names()]
+            return await _one(statistics, settings, name, as_json)
+        found = [await crawl_line(statistics, settings, one) for one in await statistics.crawls.names()]
         odd = await malformed_message(store)
     if as_json:
         put_json([one.plain() for one in found])
@@ -132,15 +132,15 @@ def _row(s: Summary, now: Current) -> tuple[object, ...]:
     )
 
 
-async def _one(census: CrawlStatistics, settings: Settings, name: str, as_json: bool) -> int:
+async def _one(statistics: CrawlStatistics, settings: Settings, name: str, as_json: bool) -> int:
     from gossamer.app.crawl_status import crawl_state, malformed_message
     from gossamer.cli.printing import put_json, put_table
     from gossamer.cli.summaries import advice, summary_rows
     from gossamer.config.value_texts import format_duration
 
-    state = await crawl_state(census, settings, name)
+    state = await crawl_state(statistics, settings, name)
     summary, record, cut, now, hosts, levels, refused, lost, lanes = state
-    odd = await malformed_message(census.store) if record.fleet else ""
+    odd = await malformed_message(statistics.store) if record.fleet else ""
     if as_json:
         put_json(state.plain())
         return 0

@@ -39,7 +39,7 @@ class TopSnapshots:
     def __init__(self, store: Store, name: str | None) -> None:
         from gossamer.frontier.stats import CrawlStatistics
 
-        self._store, self._name, self._census = store, name, CrawlStatistics(store)
+        self._store, self._name, self._statistics = store, name, CrawlStatistics(store)
         self.sort = SORTS[0]
         self.names = [] if name is None else [name]
         """The only crawl that is shown, or nothing."""
@@ -55,16 +55,16 @@ class TopSnapshots:
         from gossamer.observability.crawl_activity import current_figures
         from gossamer.state.workers import WorkerRecords
 
-        census = self._census
-        names = [self._name] if self._name is not None else await census.crawls.names()
+        statistics = self._statistics
+        names = [self._name] if self._name is not None else await statistics.crawls.names()
         found = []
         for name in names:
-            summary = await census.summary(name)
-            found.append((summary, await current_figures(census, summary)))
+            summary = await statistics.summary(name)
+            found.append((summary, await current_figures(statistics, summary)))
         hosts = []
         for summary, _ in found:
             if summary.state in UNDER_WAY:
-                some = await census.hosts(summary.crawl, MAX_HOSTS if text else SHOWN_HOSTS, self.sort)
+                some = await statistics.hosts(summary.crawl, MAX_HOSTS if text else SHOWN_HOSTS, self.sort)
                 fits = [one for one in some if text in one.host]
                 hosts += [HostOfCrawl(summary.crawl, one) for one in fits[:SHOWN_HOSTS]]
         if text:
@@ -107,10 +107,10 @@ class TopSnapshots:
         from gossamer.cli.summaries import summary_rows
         from gossamer.observability.crawl_activity import current_figures
 
-        summary = await self._census.summary(name)
-        now, screen = await current_figures(self._census, summary), Screen()
+        summary = await self._statistics.summary(name)
+        now, screen = await current_figures(self._statistics, summary), Screen()
         screen.table((), [*summary_rows(summary), *current_rows(summary, now)], (), width, paint)
-        found = await self._census.hosts(name, MAX_HOSTS if text else SHOWN_HOSTS, self.sort)
+        found = await self._statistics.hosts(name, MAX_HOSTS if text else SHOWN_HOSTS, self.sort)
         fits = [HostOfCrawl(name, one) for one in found if text in one.host]
         self._add_hosts(screen, fits[:SHOWN_HOSTS], width, paint)
         return screen

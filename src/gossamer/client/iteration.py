@@ -167,8 +167,8 @@ class Crawl(Generic[Record_co]):
         self._classes = {site.name: site.classes for site in load_all(job.targets, job.args)}
         progress = ProgressLine() if self._options.get("progress") else RetryNotice()
         try:
-            taps = ExtraReceivers(tables=[self], attach_pages=True, warn=log_warning)
-            return await crawl(job, progress, stop, taps)
+            receivers = ExtraReceivers(tables=[self], attach_pages=True, warn=log_warning)
+            return await crawl(job, progress, stop, receivers)
         finally:
             progress.close()
 

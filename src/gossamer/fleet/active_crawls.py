@@ -54,9 +54,11 @@ class ActiveCrawl:
     """A crawl that this process works on. `lacks` maps the name of each site that this process cannot serve
     to the reason."""
 
-    def __init__(self, bench: CrawlWorker, task: FleetCrawl, sign: Heartbeat, lacks: dict[str, str]) -> None:
+    def __init__(
+        self, crawl_worker: CrawlWorker, task: FleetCrawl, sign: Heartbeat, lacks: dict[str, str]
+    ) -> None:
         self.sign, self.lacks = sign, lacks
-        self.bench, self.began, self.revision = bench, task.began, task.revision
+        self.crawl_worker, self.began, self.revision = crawl_worker, task.began, task.revision
         self.work: asyncio.Task[str] | None = None
 
 
@@ -72,13 +74,13 @@ class ActiveCrawls:
         self.limiter.load = self.load.share
         self._store, self._halt = store, halt
         self._fair = FairShares(self.load.claims)
-        self._tasks, self._ending, self._versions = (
+        self._fleet_crawls, self._ending, self._versions = (
             FleetCrawls(store),
             CrawlEnding(store),
             SiteVersions(store, me.settings),
         )
         self._deciders = RevisitDeciders(store)
-        self._lacking = MissingSites(store, me.name, self._versions)
+        self._missing_sites = MissingSites(store, me.name, self._versions)
         self._seal = cache(partial(seal_of, me.settings, store))
         self._at: dict[str, ActiveCrawl] = {}
         self._shy: dict[str, float] = {}
@@ -87,11 +89,11 @@ class ActiveCrawls:
         """Joins running crawls, leaves ended crawls, and helps to finalize crawls that are stopping,
         cancelling or ending."""
         await self._store.check_same()
-        tasks = {task.name: task for task in await self._tasks.tasks()}
+        tasks = {task.name: task for task in await self._fleet_crawls.tasks()}
         for name in self._at.keys() - tasks.keys():
             await self._leave(name)
-        for name in self._lacking.crawls - tasks.keys():
-            await self._lacking.say(name, {})
+        for name in self._missing_sites.crawls - tasks.keys():
+            await self._missing_sites.say(name, {})
         for task in tasks.values():
             if task.name in self._at and self._at[task.name].began != task.began:
                 await self._drop(task.name)
@@ -101,7 +103,7 @@ class ActiveCrawls:
                 await self._join(task)
             elif task.name in self._at and task.state == "ending":
                 await self._leave(task.name)
-            elif task.state != "ending" or not await self._lacking.leaves(task, self._setup):
+            elif task.state != "ending" or not await self._missing_sites.leaves(task, self._setup):
                 await self._ending.look(task, self._setup)
 
     async def _join(self, task: FleetCrawl) -> None:
@@ -110,8 +112,8 @@ class ActiveCrawls:
         if at is not None:
             self._fair.share(task.name, task.weight, task.precedence)  # weight and precedence may change
             if at.revision == task.revision:
-                await self._deciders.keep(at.bench.setup)
-            await self._versions.serve(task, at.bench, self.me.lanes, self.me.settings.region or "")
+                await self._deciders.keep(at.crawl_worker.setup)
+            await self._versions.serve(task, at.crawl_worker, self.me.lanes, self.me.settings.region or "")
         if self._shy.get(task.name, 0) > now or (
             at is not None and at.work is not None and not at.work.done()
         ):
@@ -123,7 +125,7 @@ class ActiveCrawls:
             if (
                 at is None
                 or at.revision != task.revision
-                or not self._versions.same(task, at.bench, at.lacks)
+                or not self._versions.same(task, at.crawl_worker, at.lacks)
             ):
                 if at is not None:
                     await self._leave(task.name)
@@ -133,13 +135,15 @@ class ActiveCrawls:
                 raise
             await self._refuse(task.name, str(error))
             return
-        await self._lacking.say(task.name, at.lacks)
-        settings = at.bench.setup.job.settings
+        await self._missing_sites.say(task.name, at.lacks)
+        settings = at.crawl_worker.setup.job.settings
         spent = task.spent - (task.run_from if settings.revisit is not None else 0.0)
-        at.bench.setup.deadline = None if settings.time_limit is None else now + settings.time_limit - spent
+        at.crawl_worker.setup.deadline = (
+            None if settings.time_limit is None else now + settings.time_limit - spent
+        )
         self._fair.share(task.name, task.weight, task.precedence)
-        await self._tasks.begin_time(task.name)
-        at.work = asyncio.create_task(at.bench.run())
+        await self._fleet_crawls.begin_time(task.name)
+        at.work = asyncio.create_task(at.crawl_worker.run())
 
     async def _begin(self, task: FleetCrawl) -> ActiveCrawl:
         segment = job_payload.segment_name(self._own, task.name)
@@ -148,7 +152,7 @@ class ActiveCrawls:
         await asyncio.to_thread(job_payload.make_output_folders, setup)
         sign = Heartbeat(self._store, task.name, segment)
         await sign.give()
-        bench = CrawlWorker(
+        crawl_worker = CrawlWorker(
             setup,
             self._store,
             self.me.name,
@@ -161,12 +165,12 @@ class ActiveCrawls:
                 self.limiter,
             ),
         )
-        await self._versions.serve(task, bench, self.me.lanes, self.me.settings.region or "")
-        self._at[task.name] = ActiveCrawl(bench, task, sign, lacks)
+        await self._versions.serve(task, crawl_worker, self.me.lanes, self.me.settings.region or "")
+        self._at[task.name] = ActiveCrawl(crawl_worker, task, sign, lacks)
         return self._at[task.name]
 
     async def _setup(self, task: FleetCrawl, segment: str) -> Setup:
-        raw = await self._tasks.job(task.name)
+        raw = await self._fleet_crawls.job(task.name)
         if raw is None:
             raise ConfigError(f"crawl {task.name} was removed")
         return job_payload.unpack_setup(raw, self.me.settings, self._store.url, segment, self._seal)
@@ -182,7 +186,7 @@ class ActiveCrawls:
             raise
         except NoProxyLeft as error:
             log.error("crawl %s: %s", task.name, error)
-            await self._tasks.turn(task.name, "running", "ending", str(error), ends_as="failed")
+            await self._fleet_crawls.turn(task.name, "running", "ending", str(error), ends_as="failed")
             return
         except GossamerError as error:
             await self._leave(task.name)
@@ -198,17 +202,19 @@ class ActiveCrawls:
         if at.revision != task.revision:
             return  # the crawl was submitted again, so its limits may differ
         if outcome in OUTCOMES:
-            await self._tasks.turn(task.name, "running", "ending", OUTCOMES[outcome], ends_as="limited")
-        elif outcome == "finished" and at.bench.setup.job.settings.revisit is not None:
+            await self._fleet_crawls.turn(
+                task.name, "running", "ending", OUTCOMES[outcome], ends_as="limited"
+            )
+        elif outcome == "finished" and at.crawl_worker.setup.job.settings.revisit is not None:
             self._shy[task.name] = time.monotonic() + READ_INTERVAL_S  # known pages become due again
         elif outcome == "finished" and await all_given(self._store, task.name):
-            await self._tasks.turn(task.name, "running", "ending", ends_as="finished")
+            await self._fleet_crawls.turn(task.name, "running", "ending", ends_as="finished")
         elif outcome == "finished":
             self._shy[task.name] = time.monotonic() + READ_INTERVAL_S  # seeds are still being added
 
     async def _refuse(self, name: str, why: str) -> None:
         """Makes this process skip a crawl for RETRY_INTERVAL_S seconds, and records the reason."""
-        await self._lacking.say(name, {"": why})
+        await self._missing_sites.say(name, {"": why})
         self._shy[name] = time.monotonic() + RETRY_INTERVAL_S
 
     async def _leave(self, name: str) -> None:
@@ -221,11 +227,11 @@ class ActiveCrawls:
             at.work.cancel()
             await asyncio.gather(at.work, return_exceptions=True)
         try:
-            await at.bench.outputs.finish()
+            await at.crawl_worker.outputs.finish()
         except GossamerError as error:
             log.warning("crawl %s: its outputs could not be closed: %s", name, error)
         finally:
-            await at.bench.close()
+            await at.crawl_worker.close()
         await at.sign.end()
 
     async def _drop(self, name: str) -> None:
@@ -237,7 +243,7 @@ class ActiveCrawls:
         if at.work is not None:
             at.work.cancel()
             await asyncio.gather(at.work, return_exceptions=True)
-        await at.bench.close()
+        await at.crawl_worker.close()
 
     async def rest(self, broken: bool) -> None:
         """Ends a slice. Visits in flight finish, and claims whose visits have not begun are requeued.
@@ -246,7 +252,7 @@ class ActiveCrawls:
         because the store may have lost the writes of the last second, and the local state of the crawls may
         be wrong.
         """
-        self._lacking.slice()
+        self._missing_sites.slice()
         for name, at in list(self._at.items()):
             work, at.work = at.work, None
             error = None if work is None else (await asyncio.gather(work, return_exceptions=True))[0]

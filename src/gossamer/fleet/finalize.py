@@ -50,7 +50,7 @@ class CrawlEnding:
     """Finalizes crawls of the fleet. Any process may do this, but only one at a time for each crawl."""
 
     def __init__(self, store: Store) -> None:
-        self._store, self._tasks, self._census = store, FleetCrawls(store), CrawlStatistics(store)
+        self._store, self._fleet_crawls, self._statistics = store, FleetCrawls(store), CrawlStatistics(store)
         self._swept = dict[str, float]()
         self._unclosed = dict[str, str]()
         """Why a part of an output cannot be closed, by crawl."""
@@ -59,7 +59,7 @@ class CrawlEnding:
         """Takes the next step to finalize a crawl in the state `stopping`, `cancelling` or `ending`. Does
         nothing if the crawl is not ready for the next step."""
         if task.state in ENDS:
-            if await self._census.in_flight(task.name):
+            if await self._statistics.in_flight(task.name):
                 await self._sweep(task, setup_of)
                 return
             if task.state == "cancelling":
@@ -69,13 +69,13 @@ class CrawlEnding:
                     return
                 await drop_queue(self._store, task.name)
             _, reason = await Crawls(self._store).state(task.name)  # a quality gate may have set the reason
-            await self._tasks.turn(task.name, task.state, "ending", reason, ends_as=ENDS[task.state])
+            await self._fleet_crawls.turn(task.name, task.state, "ending", reason, ends_as=ENDS[task.state])
         elif task.state == "ending":
             async with Slots(self._store).lead(f"end {task.name}") as mine:
                 ends_as = task.ends_as or "finished"
                 if mine and ends_as == "finished" and await self._has_urls(task.name):
                     revision = str(task.revision + 1)
-                    await self._tasks.turn(task.name, "ending", "running", revision=revision)
+                    await self._fleet_crawls.turn(task.name, "ending", "running", revision=revision)
                 elif mine and await self._sealed(task, setup_of):
                     if not await self._concluded(task, setup_of, whole=ends_as == "finished"):
                         return
@@ -83,7 +83,7 @@ class CrawlEnding:
                     if is_unlike(reason):
                         log.warning("crawl %s: %s; nothing is concluded", task.name, reason)
                     unclosed = self._unclosed.pop(task.name, "")
-                    await self._tasks.turn(task.name, "ending", ends_as, reason or unclosed)
+                    await self._fleet_crawls.turn(task.name, "ending", ends_as, reason or unclosed)
 
     async def _has_urls(self, name: str) -> bool:
         """Returns whether a crawl has open URLs. Such URLs were added after the workers had visited all other
@@ -100,7 +100,7 @@ class CrawlEnding:
             how = policy((await setup_of(task, "")).job.settings)
         except ConfigError:  # this machine does not have the key that decrypts the job
             how = Policy()
-        await Frontier(self._store, task.name, how).everywhere.requeue_expired()
+        await Frontier(self._store, task.name, how).all_buckets.requeue_expired()
 
     async def _concluded(self, task: FleetCrawl, setup_of: SetupOf, *, whole: bool) -> bool:
         """Counts the items that are gone. If the crawl has visited all of its URLs (`whole`), also stores the
@@ -123,7 +123,7 @@ class CrawlEnding:
                     await asyncio.to_thread(table.close)
             if whole:
                 await store_site_results(
-                    setup, self._store, replace(await self._census.summary(task.name), state="finished")
+                    setup, self._store, replace(await self._statistics.summary(task.name), state="finished")
                 )
         except SinkAway as error:
             log.warning("crawl %s: %s", task.name, error)

@@ -16,7 +16,7 @@ class Heartbeat:
     writes."""
 
     def __init__(self, store: Store, crawl: str, segment: str) -> None:
-        self._crew, self._crawls = WorkerRecords(store), Crawls(store)
+        self._worker_records, self._crawls = WorkerRecords(store), Crawls(store)
         self._crawl, self._segment = crawl, segment
         self._name, self._given = f"{crawl}/{segment}", 0.0
 
@@ -24,7 +24,7 @@ class Heartbeat:
         """Starts or renews the heartbeat. Returns False if another process is closing this process's part of
         the outputs."""
         began = time.monotonic()
-        mine = await self._crew.name(self._name, self._segment)
+        mine = await self._worker_records.name(self._name, self._segment)
         if mine:
             self._given = began
         return mine
@@ -44,4 +44,4 @@ class Heartbeat:
 
     async def end(self) -> None:
         """Ends the heartbeat, so that another process may close the output parts of this process."""
-        await self._crew.release_name(self._name, self._segment)
+        await self._worker_records.release_name(self._name, self._segment)

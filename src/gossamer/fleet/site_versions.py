@@ -85,7 +85,7 @@ class SiteVersions:
     """Compares the site files of one machine with those of the fleet."""
 
     def __init__(self, store: Store, settings: Settings) -> None:
-        self._tasks, self._data = FleetCrawls(store), Path(settings.data)
+        self._fleet_crawls, self._data = FleetCrawls(store), Path(settings.data)
         self._sites = str(Path(settings.sites).resolve())
 
     async def check(self, task: FleetCrawl, setup: Setup) -> dict[str, str]:
@@ -99,7 +99,7 @@ class SiteVersions:
         force = task.sites
         ours, edits, lacks = self._look(task.name, force, setup)
         if edits or lacks:  # compared again, because another machine may have set a version meanwhile
-            force = await self._tasks.edit(task.name, edits)
+            force = await self._fleet_crawls.edit(task.name, edits)
             ours, edits, lacks = self._look(task.name, force, setup)
         reaches = await self._reaches(task.name, {name: force[name] for name in lacks}) if lacks else {}
         if lacks.keys() == force.keys() or reaches is None:
@@ -115,25 +115,27 @@ class SiteVersions:
         Raises ConfigError if files cannot be read."""
         return self._look(task.name, task.sites, setup)[2] if task.sites else {}
 
-    def same(self, task: FleetCrawl, bench: CrawlWorker, lacks: dict[str, str]) -> bool:
+    def same(self, task: FleetCrawl, crawl_worker: CrawlWorker, lacks: dict[str, str]) -> bool:
         """Returns whether this machine's site files and the fleet's versions have not changed since the crawl
-        worker `bench` was created."""
+        worker `crawl_worker` was created."""
         return (
-            bench.setup.sites == task.sites
-            and all(site_files.version(site.path) == site.version for site in bench.sites)
-            and (not lacks or self.lacks(task, bench.setup) == lacks)
+            crawl_worker.setup.sites == task.sites
+            and all(site_files.version(site.path) == site.version for site in crawl_worker.sites)
+            and (not lacks or self.lacks(task, crawl_worker.setup) == lacks)
         )
 
-    async def serve(self, task: FleetCrawl, bench: CrawlWorker, lanes: Sequence[str], region: str) -> None:
+    async def serve(
+        self, task: FleetCrawl, crawl_worker: CrawlWorker, lanes: Sequence[str], region: str
+    ) -> None:
         """Lets this worker claim reserved hosts if this machine has the files of their sites. A reserved host
         may be claimed only by workers that have the files of the host's sites."""
-        lacks = bench.setup.lacks or {}
+        lacks = crawl_worker.setup.lacks or {}
         groups = [group for group in task.apart if not any(site in lacks for site in group.split("+"))]
         served = served_heaps([*lanes, *(f"{lane}+{group}" for group in groups for lane in lanes)], region)
-        if served != bench.frontier.policy.lanes:
-            bench.frontier.change_policy(lanes=served)
-        if bench.apart is not None:
-            await bench.apart.again(task.apart)
+        if served != crawl_worker.frontier.policy.lanes:
+            crawl_worker.frontier.change_policy(lanes=served)
+        if crawl_worker.apart is not None:
+            await crawl_worker.apart.again(task.apart)
 
     def _look(
         self, crawl: str, force: dict[str, str], setup: Setup
@@ -168,7 +170,7 @@ class SiteVersions:
         `SiteReach` of at least one site is not in the store."""
         found: dict[str, SiteReach] = {}
         for (name, version), raw in zip(
-            force.items(), await self._tasks.site_reaches(crawl, list(force)), strict=True
+            force.items(), await self._fleet_crawls.site_reaches(crawl, list(force)), strict=True
         ):
             if raw is None or (one := msgspec.json.decode(raw, type=SiteReach)).version != version:
                 return None

@@ -147,14 +147,14 @@ class WorkerKeeper:
             await store.close()
 
     async def _beat(self, store: Store) -> None:
-        crew = WorkerRecords(store)
-        self.me.started = self.me.started or await crew.now()
+        worker_records = WorkerRecords(store)
+        self.me.started = self.me.started or await worker_records.now()
         while not self._over.is_set():
-            if not await crew.name(self.me.name, self._token):
+            if not await worker_records.name(self.me.name, self._token):
                 log.error("another worker took the name %s: this one stops", self.me.name)
                 self._stop()
             self.me.memory = self._weigh()
-            self._obey(await crew.beat(self.me))
+            self._obey(await worker_records.beat(self.me))
             if (fault := self.me.clock_fault) and time.monotonic() > self._clock_silent:
                 log.warning("%s", fault)
                 self._clock_silent = time.monotonic() + REPEAT_CLOCK_S
@@ -163,9 +163,9 @@ class WorkerKeeper:
                     break
                 await self._rest(ORDER_INTERVAL_S)
                 await self._write_malformed(store)
-                self._obey(await crew.pending_order(self.me.name))
-        await crew.leave(self.me.name)
-        await crew.release_name(self.me.name, self._token)
+                self._obey(await worker_records.pending_order(self.me.name))
+        await worker_records.leave(self.me.name)
+        await worker_records.release_name(self.me.name, self._token)
 
     async def _write_malformed(self, store: Store) -> None:
         """Writes the malformed messages that arrived since the last call. If the store does not answer, the

@@ -279,9 +279,9 @@ class Frontier:
         """This worker may claim a host only after the host has been ready for this many milliseconds
         (`worker_score`). The first number applies to easy hosts, and the second number applies to hard
         hosts."""
-        self.everywhere = AllBucketsFrontier(self)
-        self.shares = HostBudgetSums(store, self.everywhere)
-        self._settling, self._robots = Settler(self), RobotsResults(store)
+        self.all_buckets = AllBucketsFrontier(self)
+        self.shares = HostBudgetSums(store, self.all_buckets)
+        self._settler, self._robots = Settler(self), RobotsResults(store)
 
     def set_waits(self, waits: tuple[int, int]) -> None:
         """Sets for how many milliseconds a host must have been ready before this worker may claim the host.
@@ -336,7 +336,7 @@ class Frontier:
     async def may_redirect_seeds(self) -> bool:
         """Returns whether some seeds have no response yet. A seed without a response may still be
         redirected."""
-        return sum(one[0] for one in await self.everywhere.counts("seeds")) > 0
+        return sum(one[0] for one in await self.all_buckets.counts("seeds")) > 0
 
     async def nearest(self, bucket: int, fingerprint: int) -> int | None:
         """Returns the smallest depth at which a URL was found so far, or None if no depth is stored. Depths
@@ -349,14 +349,14 @@ class Frontier:
     async def add(self, adds: Adds) -> tuple[int, int, int]:
         """Adds links. The change is durable if the store has replicas. Returns the numbers of new, already
         known and parked links."""
-        return await self._settling.add(adds)
+        return await self._settler.add(adds)
 
     async def revisit(self, adds: Adds, batch: int) -> None:
         """Queues known URLs for another visit, without a check of the seen set. The change is durable if the
         store has replicas. Sending a batch again changes nothing. `batch` is the number of the batch, and
         must be higher than the number of each earlier batch. A batch has at most CHUNK_URLS URLs. Each link
         in `adds` must have the flag `v` of `add.lua`."""
-        await self._settling.revisit(adds, batch)
+        await self._settler.revisit(adds, batch)
 
     async def known(self, bucket: int, fingerprint: int) -> bool:
         """Returns whether the seen set of the bucket contains this fingerprint. `bucket` is the bucket of the
@@ -372,7 +372,7 @@ class Frontier:
         than `k` URLs, because one claim may include several URLs of a host (`Policy.gate`)."""
         p = self.policy
         if self.store.buckets > 1 and p.has_total_limits:
-            return (await self.everywhere.claim([(bucket, k)]))[0]
+            return (await self.all_buckets.claim([(bucket, k)]))[0]
         return self.claimed(bucket, await self.store.run("claim", bucket, *self.claiming(k)))
 
     def claiming(
@@ -435,7 +435,7 @@ class Frontier:
         """Settles several buckets at once. Each bucket is settled completely or not at all. Returns a list
         with one outcome for each commit, in the order of `commits`. An outcome is either a return value of
         `settle`, or a Stale or Moved error, which is returned and not raised."""
-        return await self._settling.settle(commits)
+        return await self._settler.settle(commits)
 
     async def free_slots(self, bucket: int, settles: Sequence[Settle]) -> int:
         """Frees the slots that finished requests occupy at their hosts. This method may be called before the

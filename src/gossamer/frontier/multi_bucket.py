@@ -66,7 +66,7 @@ class BucketCalls(Protocol):
     def patience(self) -> OutageWaiter: ...
 
     @property
-    def everywhere(self) -> AllBuckets: ...
+    def all_buckets(self) -> AllBuckets: ...
 
     @property
     def shares(self) -> BucketSums: ...
@@ -115,7 +115,7 @@ class LimitTurns:
         """
         p, found = self._frontier.policy, list[Claimed]()
         async with self._turn() as began:
-            counts = await self._frontier.everywhere.counts("pages", "bytes", "leases")
+            counts = await self._frontier.all_buckets.counts("pages", "bytes", "leases")
             pages, size, out = (sum(one[j] for one in counts) for j in range(3))
             reached = "pages" if 0 <= p.limit <= pages else "bytes" if 0 <= p.size_limit <= size else ""
             if reached:
@@ -194,8 +194,8 @@ _COUNTS = ("pages", "strangers", "singles")
 class HostBudgetSums:
     """The counts of one crawl in each bucket, as this client last read them, and their sums."""
 
-    def __init__(self, store: Store, everywhere: AllBucketsFrontier) -> None:
-        self._store, self._everywhere = store, everywhere
+    def __init__(self, store: Store, all_buckets: AllBucketsFrontier) -> None:
+        self._store, self._all_buckets = store, all_buckets
         self._known: list[list[int]] = []
         self._sums = [0, 0, 0]
         self._read_at = 0.0
@@ -207,7 +207,7 @@ class HostBudgetSums:
         if self._store.buckets == 1:
             return 0, 0, 0
         if not self._known or time.monotonic() - self._read_at > READ_INTERVAL_S:
-            self._known = await self._everywhere.counts(*_COUNTS)
+            self._known = await self._all_buckets.counts(*_COUNTS)
             self._sums = [sum(counts[j] for counts in self._known) for j in range(3)]
             self._read_at = time.monotonic()
         pages, strangers, singles = (self._sums[j] - self._known[bucket][j] for j in range(3))
@@ -249,16 +249,16 @@ class AllBucketsFrontier:
         self,
         asks: Sequence[tuple[int, int]],
         orders: Mapping[int, ClaimOrder] = MappingProxyType({}),
-        landed: Mapping[int, Sequence[Settle]] = MappingProxyType({}),
+        uncommitted: Mapping[int, Sequence[Settle]] = MappingProxyType({}),
     ) -> list[Claimed]:
         """Claims URLs from several buckets, in the order of `asks`. Each pair in `asks` contains a bucket,
         and the approximate number of claims to make in this bucket. Buckets that could not be reached are
         left out. `orders`: maps buckets to the order of their hosts (`TURN FLOOR` of `claim.lua`). All other
-        buckets use the default order. `landed`: maps each bucket to the records of requests that have ended.
+        buckets use the default order. `uncommitted`: maps each bucket to the records of requests that have ended.
         Before claiming, the method frees the slots that the ended requests occupy at their hosts."""
         if self._store.buckets > 1 and self._frontier.policy.has_total_limits:
-            if landed:
-                await self.free_slots(landed)
+            if uncommitted:
+                await self.free_slots(uncommitted)
             try:
                 return await self._turns.claim(asks, orders)
             except Away as error:
@@ -267,7 +267,9 @@ class AllBucketsFrontier:
         calls = [
             (
                 bucket,
-                self._frontier.claiming(k, orders.get(bucket, ClaimOrder()), ended=landed.get(bucket, ())),
+                self._frontier.claiming(
+                    k, orders.get(bucket, ClaimOrder()), ended=uncommitted.get(bucket, ())
+                ),
             )
             for bucket, k in asks
         ]

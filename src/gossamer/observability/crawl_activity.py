@@ -64,11 +64,11 @@ def _windows(rates: tuple[float, float]) -> dict[str, float]:
     return {"1m": round(rates[0], 3), "10m": round(rates[1], 3)}
 
 
-async def current_figures(census: CrawlStatistics, summary: Summary) -> Current:
+async def current_figures(statistics: CrawlStatistics, summary: Summary) -> Current:
     """Returns the current figures of a crawl. `summary`: its state decides whether the crawl is under way, because
     the record of a crawl whose process died still says `running`."""
-    record, now = await census.crawls.need(summary.crawl), await census.now()
-    (recent,) = await recent_rates(census.store, [record.name], now, [record.started_at])
+    record, now = await statistics.crawls.need(summary.crawl), await statistics.now()
+    (recent,) = await recent_rates(statistics.store, [record.name], now, [record.started_at])
     age = None if recent.last is None else max(0.0, now - recent.last)
     going = summary.state in UNDER_WAY
     quiet = going and (summary.state != "running" or age is None or age > QUIET_S)
@@ -76,15 +76,17 @@ async def current_figures(census: CrawlStatistics, summary: Summary) -> Current:
         recent.pages if going else (0.0, 0.0),
         recent.requests if going else (0.0, 0.0),
         age,
-        await _response_times(census, record.name),
-        await why_idle(census, record, summary) if quiet else None,
-        await lane_rates(census.store, record.name, now, record.started_at) if going and record.fleet else (),
+        await _response_times(statistics, record.name),
+        await why_idle(statistics, record, summary) if quiet else None,
+        await lane_rates(statistics.store, record.name, now, record.started_at)
+        if going and record.fleet
+        else (),
     )
 
 
-async def _response_times(census: CrawlStatistics, name: str) -> ResponseTimes | None:
+async def _response_times(statistics: CrawlStatistics, name: str) -> ResponseTimes | None:
     """Returns the response times over all collectors."""
-    counts = await crawl_counts(census.store, name)
+    counts = await crawl_counts(statistics.store, name)
     intervals, tenths = [0] * (len(BOUNDS_S) + 1), 0
     for field, n in counts.items():
         what, _, rest = field.partition("|")

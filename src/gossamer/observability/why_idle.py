@@ -51,7 +51,7 @@ REASONS = (
 )
 
 
-async def why_idle(census: CrawlStatistics, record: Record, summary: Summary) -> Idle | None:
+async def why_idle(statistics: CrawlStatistics, record: Record, summary: Summary) -> Idle | None:
     """Returns the reason why a crawl currently gets no pages, or None if the crawl has ended."""
     if record.state not in UNDER_WAY:
         return None
@@ -63,11 +63,15 @@ async def why_idle(census: CrawlStatistics, record: Record, summary: Summary) ->
         return Idle("sink-away", record.reason)
     if record.state != "running":
         return Idle("ending", f"{record.state}: visits in flight end, then its outputs are closed")
-    return await _servers(census) or await _workers(census, record) or await _hosts(census, record, summary)
+    return (
+        await _servers(statistics)
+        or await _workers(statistics, record)
+        or await _hosts(statistics, record, summary)
+    )
 
 
-async def _servers(census: CrawlStatistics) -> Idle | None:
-    for server in await census.store.guard(census.store.client.servers.all()):
+async def _servers(statistics: CrawlStatistics) -> Idle | None:
+    for server in await statistics.store.guard(statistics.store.client.servers.all()):
         try:
             info = await server.client.info("memory")
         except Exception:  # noqa: BLE001 - a user without the right to call INFO: this reason is left out
@@ -80,21 +84,21 @@ async def _servers(census: CrawlStatistics) -> Idle | None:
     return None
 
 
-async def _workers(census: CrawlStatistics, record: Record) -> Idle | None:
+async def _workers(statistics: CrawlStatistics, record: Record) -> Idle | None:
     """If the workers are the reason why the crawl gets no pages, returns this reason. Returns None for a
     crawl without a fleet."""
     if not record.fleet:
         return None
-    working = await WorkerRecords(census.store).at_work()
+    working = await WorkerRecords(statistics.store).at_work()
     if not working:
         return Idle("no-worker", "no worker lives: start one with gossamer worker")
-    if error := await BrokerState(census.store).error():
+    if error := await BrokerState(statistics.store).error():
         return Idle("broker-away", f"the broker takes no messages: restart it ({error})")
-    refused = await Refusals(census.store).of(record.name)
+    refused = await Refusals(statistics.store).of(record.name)
     if refused and all(one.name in refused for one in working):
         return Idle("refused", f"every worker refuses it: {next(iter(refused.values()))}")
-    stranded = [line for line in await heaps_of_crawl(census.store, record.name) if line.stranded]
-    lines = await heaps_of_crawl(census.store, record.name)
+    stranded = [line for line in await heaps_of_crawl(statistics.store, record.name) if line.stranded]
+    lines = await heaps_of_crawl(statistics.store, record.name)
     if stranded and len(stranded) == len([line for line in lines if line.ready + line.waiting]):
         one = stranded[0]
         region = f" in region {one.region}" if one.region else ""
@@ -102,29 +106,29 @@ async def _workers(census: CrawlStatistics, record: Record) -> Idle | None:
     return None
 
 
-async def _hosts(census: CrawlStatistics, record: Record, summary: Summary) -> Idle:
+async def _hosts(statistics: CrawlStatistics, record: Record, summary: Summary) -> Idle:
     if not summary.pending:
         return Idle("nothing-pending", "no page is pending: it is about to end")
     hosts = [
-        one for one in await census.hosts(record.name, MAX_HOSTS, "next") if one.waiting or one.in_flight
+        one for one in await statistics.hosts(record.name, MAX_HOSTS, "next") if one.waiting or one.in_flight
     ]
     limited = [one for one in hosts if one.state == "rate-limited"]
     if limited and len(limited) == len(hosts):
         first = min(limited, key=lambda one: one.next)
-        until = format_time((await census.now()) + first.next)
+        until = format_time((await statistics.now()) + first.next)
         whose = first.host if len(hosts) == 1 else f"all {len(hosts)} hosts"
         return Idle("rate-limited", f"rate limited by {whose} until {until}, as {first.host} asked")
-    retries = await census.retries(record.name, [one.host for one in hosts])
+    retries = await statistics.retries(record.name, [one.host for one in hosts])
     if retries.urls and retries.urls >= summary.pending:
         return Idle(
             "retries",
             f"all {retries.urls} pending pages wait for a retry: the next in {retries.next:.0f} s, the last in "
-            f"{retries.last:.0f} s{_end_of_waits(record, await census.now())}",
+            f"{retries.last:.0f} s{_end_of_waits(record, await statistics.now())}",
         )
     states = Counter(one.state for one in hosts)
     most = states.most_common(1)[0][0] if states else ""
     soonest = min((one.next for one in hosts if one.state == most), default=0.0)
-    return _of_state(most, states[most], soonest, hosts) or await _unclaimed(census, states["ready"])
+    return _of_state(most, states[most], soonest, hosts) or await _unclaimed(statistics, states["ready"])
 
 
 def _end_of_waits(record: Record, now: float) -> str:
@@ -161,8 +165,8 @@ def _of_state(state: str, n: int, soonest: float, hosts: list[HostLine]) -> Idle
     return None
 
 
-async def _unclaimed(census: CrawlStatistics, ready: int) -> Idle:
-    if caps := await Rates(census.store).all():
+async def _unclaimed(statistics: CrawlStatistics, ready: int) -> Idle:
+    if caps := await Rates(statistics.store).all():
         return Idle(
             "rate-cap", f"a rate cap holds the workers back: {', '.join(sorted(caps))}; see gossamer rate"
         )

@@ -62,7 +62,7 @@ class OperationContext:
         self.store, self.settings, self.caller = store, settings, caller
         self.sites, self.words, self.key, self.crawls_at_once = sites, tuple(words), key, crawls_at_once
         self.until_ended = until_ended
-        self.census = CrawlStatistics(store)
+        self.statistics = CrawlStatistics(store)
         self.crawls = Crawls(store)
 
     async def names(self) -> list[str]:
@@ -102,6 +102,6 @@ def authority(text: str) -> str:
 async def need_host(context: OperationContext, text: str) -> str:
     """Returns a host that a crawl knows, in the form that the frontier uses. Raises UnknownName."""
     host = authority(text)
-    if not (await context.census.host(host)).known:
+    if not (await context.statistics.host(host)).known:
         raise UnknownName(f"no crawl knows the host {host}")
     return host

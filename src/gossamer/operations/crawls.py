@@ -44,7 +44,7 @@ async def crawl_list(context: OperationContext, given: inputs.ListCrawls) -> res
     for number, name in enumerate(names):
         if given.state is not None and (await context.crawls.state(name))[0] != given.state:
             continue
-        line = await crawl_line(context.census, context.settings, name)
+        line = await crawl_line(context.statistics, context.settings, name)
         found.append(msgspec.convert(line.plain(), results.CrawlEntry))
         if len(found) == given.limit and number + 1 < len(names):
             return results.CrawlPage(items=found, next=cursor_after(given, name))
@@ -93,7 +93,7 @@ async def crawl_outcome(context: OperationContext, given: inputs.ShowCrawl) -> r
 
 async def status_of(context: OperationContext, crawl: str) -> results.CrawlStatus:
     """Returns the state of a crawl."""
-    state = await crawl_state(context.census, context.settings, crawl)
+    state = await crawl_state(context.statistics, context.settings, crawl)
     return msgspec.convert(state.plain(), results.CrawlStatus)
 
 
@@ -229,7 +229,7 @@ async def crawl_weight(context: OperationContext, given: inputs.ShareFleet) -> r
 async def crawl_hosts(context: OperationContext, given: inputs.ListCrawlHosts) -> results.CrawlHostList:
     """Lists the hosts of a crawl with their queues and delays."""
     await context.need(given.crawl)
-    lines = await context.census.hosts(given.crawl, given.limit, given.sort)
+    lines = await context.statistics.hosts(given.crawl, given.limit, given.sort)
     fields = results.CrawlHost.__struct_fields__
     return results.CrawlHostList(
         items=[results.CrawlHost(**{name: getattr(line, name) for name in fields}) for line in lines]

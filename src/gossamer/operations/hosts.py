@@ -39,7 +39,7 @@ async def host_rate(context: OperationContext, given: inputs.PaceHost) -> result
     if given.per_host is not None:
         await commands.at_once(host, given.per_host or None)
     await commands.rate(host, given.delay)
-    view = await context.census.host(host)
+    view = await context.statistics.host(host)
     return results.HostChange(host=host, delay=view.fixed_delay, per_host=view.at_once)
 
 

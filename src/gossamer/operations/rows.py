@@ -77,7 +77,7 @@ async def skipped_list(context: OperationContext, given: inputs.ListSkipped) -> 
     type streams all of them: NDJSON, CSV or Parquet."""
     found = await _page(context, given)
     if not found.items and not (Path(context.settings.data) / given.crawl / SKIPPED).exists():
-        counted = (await context.census.summary(given.crawl)).skipped
+        counted = (await context.statistics.summary(given.crawl)).skipped
         if missing := sum(n for word, n in counted.items() if word in LISTED):
             found.note = found.note or f"the crawl counts {missing:,} such URLs or links, but {NO_LIST}"
     return found
@@ -167,7 +167,7 @@ async def dead_list(context: OperationContext, given: inputs.ListDeadLetters) ->
     await context.need(given.crawl)
     after = position_of(given, tuple[int, int], (0, 0))
     found: list[Letter] = []
-    async for letter in context.census.dead(given.crawl, **_filters(given), after=after):
+    async for letter in context.statistics.dead(given.crawl, **_filters(given), after=after):
         if len(found) == given.limit:
             last = found[-1]
             return results.LetterPage(items=found, next=cursor_after(given, (last.bucket, last.id)))
@@ -200,7 +200,7 @@ async def _decide(context: OperationContext, given: inputs.DecideDeadLetters, ve
     filters, operation = _filters(given), f"dead_{verb}"
     if given.dry_run:
         count, sample = 0, list[Letter]()
-        async for letter in context.census.dead(given.crawl, **filters):
+        async for letter in context.statistics.dead(given.crawl, **filters):
             count += 1
             if len(sample) < SAMPLE:
                 sample.append(letter)
@@ -210,7 +210,7 @@ async def _decide(context: OperationContext, given: inputs.DecideDeadLetters, ve
         check_confirmation(context, operation, given)
     else:
         count = 0
-        async for _ in context.census.dead(given.crawl, **filters):
+        async for _ in context.statistics.dead(given.crawl, **filters):
             count += 1
             if count > MAX_UNCONFIRMED:
                 raise needs_confirmation("dead letters")

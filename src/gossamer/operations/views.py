@@ -85,7 +85,7 @@ async def _read_groups(context: OperationContext, crawl: str) -> results_of_view
     found: dict[tuple[str, str], list[Any]] = {}
     counted = 0
     is_complete = True
-    async for letter in context.census.dead(crawl):
+    async for letter in context.statistics.dead(crawl):
         if counted == MAX_LETTERS:
             is_complete = False
             break

@@ -71,7 +71,7 @@ class Scheduler:
         self._store, self._embedded, self._stop, self._say, self._chore = store, embedded, stop, say, chore
         self.owner = f"{platform.node()}:{os.getpid()}:{secrets.token_hex(4)}"
         self._schedules = Schedules(store)
-        self._conductor = RunSupervisor(self._schedules, crawler, commands, settings, say, stop)
+        self._supervisor = RunSupervisor(self._schedules, crawler, commands, settings, say, stop)
         self._most_crawls, self._most_commands = crawler.most, commands.most
         self._plans: dict[str, Plan] = {}
         self._unread: set[Unread] = set()
@@ -98,7 +98,7 @@ class Scheduler:
 
     async def _beat(self) -> None:
         lead = await self._schedules.lead(self.owner, LEAD_TIMEOUT_S)
-        self._conductor.set_clock(lead.now)
+        self._supervisor.set_clock(lead.now)
         self._hear(lead)
         if not lead.token:
             return
@@ -122,7 +122,7 @@ class Scheduler:
             else:
                 self._say("stands by", scheduler=self.owner, leader=lead.leader)
         self._lead = lead
-        self._conductor.lead(lead.token)
+        self._supervisor.lead(lead.token)
 
     async def _read_all(self, lead: Lead) -> None:
         """Reads all schedules and their open runs. `lead` contains the number of the last change to the
@@ -145,7 +145,7 @@ class Scheduler:
         open_runs: dict[tuple[str, str], ScheduledRun] = {}
         for name in plans:
             open_runs |= {(name, run.field): run for run in await self._schedules.open(name)}
-        self._conductor.follow(open_runs)
+        self._supervisor.follow(open_runs)
         self._seen = lead.changes
 
     def _tell(self, plans: dict[str, Plan]) -> None:
@@ -163,7 +163,7 @@ class Scheduler:
         decisions in one atomic step."""
         entry, schedule = plan.entry, plan.entry.schedule
         due = decide(plan.cron, entry.mark, lead.now, schedule.missed, schedule.most)
-        going = [run for (name, _), run in self._conductor.open.items() if name == schedule.name]
+        going = [run for (name, _), run in self._supervisor.open.items() if name == schedule.name]
         wanted = [(at, True) for at in due.made_up] + [(at, False) for at in due.on_time]
         room = (
             0
@@ -194,7 +194,7 @@ class Scheduler:
             self._seen = -1  # the schedule was changed, so all schedules are read again
             return
         self._plans[schedule.name] = planned(entry._replace(mark=due.mark), plan.cron)
-        self._conductor.follow(self._conductor.open | {(schedule.name, run.field): run for run in begun})
+        self._supervisor.follow(self._supervisor.open | {(schedule.name, run.field): run for run in begun})
         for run in over:
             self._say(run.state, schedule=schedule.name, due=run.due, times=run.times, reason=run.reason)
 
@@ -204,11 +204,11 @@ class Scheduler:
         `ScheduledCommands.most`."""
         self._tasks = {key: task for key, task in self._tasks.items() if not task.done()}
         first: dict[str, float] = {}
-        for (name, _), run in self._conductor.open.items():
+        for (name, _), run in self._supervisor.open.items():
             first[name] = min(first.get(name, run.due), run.due)
         ready = [
             (run.at, key)
-            for key, run in self._conductor.open.items()
+            for key, run in self._supervisor.open.items()
             if run.at <= now and run.due == first[key[0]] and key not in self._tasks
         ]
         commands = sum(map(self._is_command, self._tasks))
@@ -216,11 +216,11 @@ class Scheduler:
         for _, key in sorted(ready):
             if room[is_command := self._is_command(key)] > 0:
                 room[is_command] -= 1
-                run = self._conductor.open[key]
-                self._tasks[key] = asyncio.create_task(self._conductor.conduct(key[0], run))
+                run = self._supervisor.open[key]
+                self._tasks[key] = asyncio.create_task(self._supervisor.conduct(key[0], run))
 
     def _is_command(self, key: tuple[str, str]) -> bool:
-        run = self._conductor.open.get(key)
+        run = self._supervisor.open.get(key)
         return run is not None and run.task is not None and bool(run.task.command)
 
     async def _chored(self, chore: Chore, now: float) -> None:

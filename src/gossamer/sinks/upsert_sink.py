@@ -182,30 +182,30 @@ class HistoryUpserts(Upserts):
 
     def __init__(self, driver: HistoryDriver, kinds: Iterable[str], refuse: Refuse) -> None:
         super().__init__(driver, kinds, refuse)
-        self._historian = driver
+        self._history_driver = driver
 
     def gone(self, pages: Sequence[tuple[str, str]]) -> None:
         """See `interfaces.HistorySink`."""
         with self._whole(), self._driver.begin():
-            self._historian.gone(pages)
+            self._history_driver.gone(pages)
 
     def missing(self, site: str, run: str, at: str) -> tuple[int, int]:
         """See `interfaces.HistorySink`."""
         with self._whole(), self._driver.begin():
-            return self._historian.missing(site, run, at)
+            return self._history_driver.missing(site, run, at)
 
     def unseen(self, site: str, run: str, at: str) -> int:
         """See `interfaces.HistorySink`."""
         with self._whole(), self._driver.begin():
-            return self._historian.unseen(site, run, at)
+            return self._history_driver.unseen(site, run, at)
 
     def deleted(self, sites: Sequence[str], since: str) -> int:
         """See `interfaces.HistorySink`."""
         with self._whole(), self._driver.begin():
-            return self._historian.deleted(sites, since)
+            return self._history_driver.deleted(sites, since)
 
     def _sighted(self, kind: str, runs: list[tuple[str, str]]) -> None:
-        self._historian.sighted(kind, runs)
+        self._history_driver.sighted(kind, runs)
 
 
 class TableColumns:

@@ -128,7 +128,7 @@ def request_named_files(
     seen: tuple[str, float],
     claim: Claim,
     items: Iterable[tuple[Row, tuple[Sequence[Named], int]]],
-    taker: LinkIntake,
+    link_intake: LinkIntake,
     fetch: bool,
     stay: Iterable[Row],
     taken: TakenLinks,
@@ -143,7 +143,7 @@ def request_named_files(
     page, at = seen
     staying = {id(row) for row in stay}
     found, asked = list[Row](), dict[tuple[str, FileRule], str | None]()
-    voucher = taker.voucher(claim)
+    voucher = link_intake.voucher(claim)
     for item, (names, beyond) in items:
         if id(item) not in staying:
             continue
@@ -155,7 +155,7 @@ def request_named_files(
                 known = (one.url, one.rule)
                 if known not in asked:
                     asked[known] = (
-                        _ask(one, page, claim, taker, taken, voucher)
+                        _ask(one, page, claim, link_intake, taken, voucher)
                         if len(asked) < MAX_FILES_PER_PAGE
                         else _trapped(taken)
                     )
@@ -179,7 +179,7 @@ def add_references(name: Callable[[list[Row], TakenLinks], list[Row]], visit: Vi
 
 
 def _ask(
-    one: Named, page: str, claim: Claim, taker: LinkIntake, taken: TakenLinks, voucher: str
+    one: Named, page: str, claim: Claim, link_intake: LinkIntake, taken: TakenLinks, voucher: str
 ) -> str | None:
     """Adds one file to the frontier. Returns None, or the reason why the file is refused."""
     if not one.url:
@@ -193,7 +193,7 @@ def _ask(
         use=FILE,
         rule=None if one.rule is None else one.rule.fields,
     )
-    return taker.request(request, taken, voucher, beside=claim.host)
+    return link_intake.request(request, taken, voucher, beside=claim.host)
 
 
 def _trapped(taken: TakenLinks) -> str:

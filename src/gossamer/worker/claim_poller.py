@@ -53,10 +53,10 @@ class ClaimPoller:
         frontier: FrontierVerbs,
         buckets: int,
         caps: FleetCaps | None = None,
-        landed: UncommittedVisits | None = None,
+        uncommitted: UncommittedVisits | None = None,
     ) -> None:
         self._frontier, self._buckets, self._caps = frontier, buckets, caps
-        self._landed = landed or UncommittedVisits()
+        self._uncommitted = uncommitted or UncommittedVisits()
         self._capped_until = 0.0
         self._due: dict[int, float] = {0: 0.0} if buckets == 1 else {}
         """Maps each bucket to the monotonic time at which the bucket is due."""
@@ -99,7 +99,7 @@ class ClaimPoller:
             return self._capped_until
         at = self._due.get(0, 0.0) if self._buckets == 1 else min((self._look_at, *self._due.values()))
         if self.short:
-            at = min(at, self._landed.next_at)
+            at = min(at, self._uncommitted.next_at)
         return max(at, self._capped_until)
 
     async def claims(self, want: int) -> list[Claimed]:
@@ -129,7 +129,7 @@ class ClaimPoller:
             await self._look()
         if self._frontier.patience.away:
             return []
-        landed = self._landed.take(want) if self.short or self._several else {}
+        uncommitted = self._uncommitted.take(want) if self.short or self._several else {}
         got: list[Claimed] = []
         upto, left, asked, called = math.inf, want, set[int](), False
         for turn in range(MAX_RANKS_PER_ROUND):
@@ -137,14 +137,14 @@ class ClaimPoller:
             asks, orders, upto = self._asks(
                 left,
                 upto,
-                () if turn else landed,
+                () if turn else uncommitted,
                 asked,
                 first=not turn,
                 last=turn == MAX_RANKS_PER_ROUND - 1,
             )
             if not asks or self._frontier.patience.away:
                 break
-            found = await self._frontier.everywhere.claim(asks, orders, {} if turn else landed)
+            found = await self._frontier.all_buckets.claim(asks, orders, {} if turn else uncommitted)
             now = time.monotonic()
             called = True
             asked = {bucket for bucket, _ in asks} | (asked if upto == before else set())
@@ -180,7 +180,7 @@ class ClaimPoller:
         if now >= self._look_at:
             self._touched.clear()
             self._look_at = now + POLL_ALL_INTERVAL_S
-            found = await self._frontier.everywhere.due()
+            found = await self._frontier.all_buckets.due()
             self._due, self._ranks = {}, {}
             self._note(now, found)
             if min(self._due.values(), default=now + QUIET_S) >= self._look_at:
@@ -190,7 +190,7 @@ class ClaimPoller:
             self.waiting = bool(self._due)
         elif self._touched:
             some, self._touched = sorted(self._touched), set()
-            found = await self._frontier.everywhere.due(some)
+            found = await self._frontier.all_buckets.due(some)
             for bucket in some:
                 self._due.pop(bucket, None)
             self._note(now, found)
@@ -204,7 +204,7 @@ class ClaimPoller:
         self,
         want: int,
         upto: float,
-        landed: Collection[int],
+        uncommitted: Collection[int],
         asked: Collection[int],
         *,
         first: bool,
@@ -213,7 +213,7 @@ class ClaimPoller:
         """Plans one claim call. Returns the number of claims per bucket as pairs, the order in which each
         bucket chooses its hosts, and the rank of the hosts.
 
-        `landed`: buckets with slots that must be freed. The call always claims from these buckets. `upto`: the
+        `uncommitted`: buckets with slots that must be freed. The call always claims from these buckets. `upto`: the
         highest allowed rank of a due bucket. `asked`: buckets of rank `upto` from which an earlier call of
         this round claimed, and which this call omits. `last`: whether the call claims from the due buckets of
         all allowed ranks. Otherwise, it claims only from due buckets of the highest allowed rank. `first`:
@@ -225,13 +225,13 @@ class ClaimPoller:
             for bucket, at in self._due.items()
             if at <= now
             and (self._rank(bucket) < upto or (self._rank(bucket) == upto and bucket not in asked))
-            and bucket not in landed
+            and bucket not in uncommitted
         ]
         if self._buckets == 1:
-            return ([(0, want)], {0: ClaimOrder(self._turns)}, upto) if due or landed else ([], {}, upto)
-        share = max(1, want // (len(landed) + len(due))) if landed else 0
-        asks, orders = [(bucket, share) for bucket in landed], dict[int, ClaimOrder]()
-        want -= share * len(landed)
+            return ([(0, want)], {0: ClaimOrder(self._turns)}, upto) if due or uncommitted else ([], {}, upto)
+        share = max(1, want // (len(uncommitted) + len(due))) if uncommitted else 0
+        asks, orders = [(bucket, share) for bucket in uncommitted], dict[int, ClaimOrder]()
+        want -= share * len(uncommitted)
         if not first and all(self._rank(bucket) == upto for bucket in due):
             due = []  # the next round calls these buckets first, before less urgent hosts
         if not due or want <= 0:

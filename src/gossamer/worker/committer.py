@@ -75,9 +75,9 @@ class Committer:
         self,
         frontier: FrontierVerbs,
         outputs: Outputs,
-        likening: DuplicateMarker | None = None,
+        duplicate_marker: DuplicateMarker | None = None,
         *,
-        company: GatherLimits = FEW,
+        limits: GatherLimits = FEW,
         totals: TotalsOfVisits | None = None,
         on_put: Sequence[Callable[[Visit], None]] = (),
         on_lost: Callable[[Sequence[Claim]], None] = lambda _: None,
@@ -90,9 +90,9 @@ class Committer:
         """The visits in the commit that is in flight."""
         self.refused = 0
         """Number of visits whose claims were lost before they were settled."""
-        self._frontier, self._outputs, self._likening = frontier, outputs, likening
+        self._frontier, self._outputs, self._duplicate_marker = frontier, outputs, duplicate_marker
         self._on_put, self._totals, self._on_lost = on_put, totals, on_lost
-        self.company, self._size = company, 0
+        self.limits, self._size = limits, 0
         self._began = 0.0
         """The monotonic time at which the commit in flight began, or 0 if no commit is in flight."""
         self._wake = asyncio.Event()
@@ -113,7 +113,7 @@ class Committer:
         unavailable, or the commit is stuck. A visit that waits in vain would have to be repeated by a later
         run."""
         return (
-            len(self.waiting) >= self.company.most
+            len(self.waiting) >= self.limits.most
             or self._size >= MAX_COMMIT_BYTES
             or self._outputs.waiting.is_away
             or (self._began > 0 and time.monotonic() - self._began > MAX_COMMIT_S)
@@ -144,7 +144,7 @@ class Committer:
                 await self._wake.wait()
                 continue
             await self._gather(busy, alone)
-            most = self.company.most
+            most = self.limits.most
             batch, self.waiting = self.waiting[:most], self.waiting[most:]
             self.under_way = batch
             self._size = sum(visit.size for visit in self.waiting)
@@ -167,8 +167,8 @@ class Committer:
             return
         if len(self.waiting) < MAX_GATHERED_VISITS and not self._closing:
             await asyncio.sleep(GATHER_WAIT_S)
-        until = self.waiting[0].put_at + self.company.seconds
-        while busy() and len(self.waiting) < self.company.enough and self._size < MAX_COMMIT_BYTES // 2:
+        until = self.waiting[0].put_at + self.limits.seconds
+        while busy() and len(self.waiting) < self.limits.enough and self._size < MAX_COMMIT_BYTES // 2:
             if self._closing or time.monotonic() >= until:
                 break
             await asyncio.sleep(GATHER_WAIT_S)
@@ -179,8 +179,8 @@ class Committer:
         A script cannot settle claims on more than one server. If the store has several servers, the committer
         writes and settles the visits of one server at a time.
         """
-        if self._likening is not None:
-            await self._likening.mark(batch)
+        if self._duplicate_marker is not None:
+            await self._duplicate_marker.mark(batch)
         rows = [row for visit in batch for row in visit.rows]
         buckets: dict[int, list[Visit]] = {}
         for visit in batch:

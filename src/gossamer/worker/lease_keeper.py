@@ -38,19 +38,24 @@ class LeaseKeeper:
         frontier: FrontierVerbs,
         held: dict[tuple[int, int], Claim],
         committer: Committer,
-        asking: ClaimPoller,
-        landed: UncommittedVisits,
-        ledger: ClaimLedger | None = None,
+        claim_poller: ClaimPoller,
+        uncommitted: UncommittedVisits,
+        held_claims: ClaimLedger | None = None,
     ) -> None:
-        self._frontier, self._held, self._committer, self._asking = frontier, held, committer, asking
-        self._ledger, self._landed = ledger, landed
+        self._frontier, self._held, self._committer, self._claim_poller = (
+            frontier,
+            held,
+            committer,
+            claim_poller,
+        )
+        self._held_claims, self._uncommitted = held_claims, uncommitted
 
     async def run(self, wake: Callable[[], None]) -> None:
         """Runs until cancelled. Calls `wake` after each iteration that renewed leases, swept or freed
         slots."""
         renewed = time.monotonic()
         # the first sweep is immediate, because the worker may have been restarted after a crash
-        swept = renewed if self._ledger is None else renewed - SWEEP_INTERVAL_S
+        swept = renewed if self._held_claims is None else renewed - SWEEP_INTERVAL_S
         patience = self._frontier.patience
         outages = patience.outages
         while True:
@@ -72,30 +77,30 @@ class LeaseKeeper:
 
     async def _sweep(self) -> None:
         """Requeues the claims of workers that died on this machine, then all claims with expired leases."""
-        if self._ledger is not None:
-            with self._ledger.of_dead() as dead:
+        if self._held_claims is not None:
+            with self._held_claims.of_dead() as dead:
                 if dead:
-                    await self._frontier.everywhere.renew(dead, dead=True)
-        await self._frontier.everywhere.requeue_expired()
+                    await self._frontier.all_buckets.renew(dead, dead=True)
+        await self._frontier.all_buckets.requeue_expired()
 
     async def _renew(self) -> None:
         tokens: dict[int, list[int]] = {}
         for bucket, token in self._held:
             tokens.setdefault(bucket, []).append(token)
-        for lost in await self._frontier.everywhere.renew(tokens):
+        for lost in await self._frontier.all_buckets.renew(tokens):
             self._held.pop(lost, None)
 
     async def _free_hosts(self) -> bool:
         """Frees the host slots of visits that have waited too long for their commit. Returns whether any slot
         was freed."""
-        late = time.monotonic() - max(LATE, self._committer.company.seconds + MORE)
+        late = time.monotonic() - max(LATE, self._committer.limits.seconds + MORE)
         over: dict[int, list[Visit]] = {}
         for visit in self._committer.unsettled_visits():
             name = visit.claim.bucket, visit.claim.token
-            if visit.settle.end and visit.put_at < late and name not in self._landed.freed:
+            if visit.settle.end and visit.put_at < late and name not in self._uncommitted.freed:
                 over.setdefault(visit.claim.bucket, []).append(visit)
-                self._landed.freed.add(name)
-                self._asking.touch(visit.claim.bucket)
+                self._uncommitted.freed.add(name)
+                self._claim_poller.touch(visit.claim.bucket)
         if over:
-            await self._frontier.everywhere.free_slots(ends(over))
+            await self._frontier.all_buckets.free_slots(ends(over))
         return bool(over)

@@ -78,19 +78,19 @@ class AccountPool(Protocol):
 
 
 class LoggedInFetcher:
-    """Fetches the pages of hosts that have accounts. `clubs` returns the accounts of a host's site. `blocks`
+    """Fetches the pages of hosts that have accounts. `logins` returns the accounts of a host's site. `blocks`
     returns the rules for detecting a host's block pages. `rungs` returns the rung of a request."""
 
     def __init__(
         self,
         crawl: str,
         worker: str,
-        clubs: Callable[[str], AccountPool | None],
+        logins: Callable[[str], AccountPool | None],
         entering: LoginRunner,
         blocks: Callable[[str], Blocks],
         rungs: Rungs,
     ) -> None:
-        self._crawl, self._worker, self._clubs, self._entering = crawl, worker, clubs, entering
+        self._crawl, self._worker, self._clubs, self._login_runner = crawl, worker, logins, entering
         self._blocks, self._rungs = blocks, rungs
 
     async def get(self, claim: Claim, request: Request, rung: Rung, tell: list[Attempt]) -> Page | Failure:
@@ -151,7 +151,7 @@ class LoggedInFetcher:
         """Fetches the log-in's proof page, and returns whether the page shows that the account is still
         logged in. This check avoids a second log-in, because some sites lock an account that logs in
         twice."""
-        if not seat.proof or await self._entering.gate.refuse_url(claim, seat.proof) is not None:
+        if not seat.proof or await self._login_runner.gate.refuse_url(claim, seat.proof) is not None:
             return False
         request = Request(seat.proof)
         page = msgspec.structs.replace(await walk.collect(seat.rung, request), session=seat.account.name)
@@ -177,7 +177,7 @@ class LoggedInFetcher:
         going_on = asyncio.create_task(_goes_on(club, seat))
         done: LoginResult | Failure | None = None
         try:
-            done = await self._entering.enter(claim, who, walk, tell)
+            done = await self._login_runner.enter(claim, who, walk, tell)
         finally:
             going_on.cancel()
             await asyncio.gather(going_on, return_exceptions=True)

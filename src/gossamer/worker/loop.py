@@ -127,7 +127,7 @@ class Worker:
     """The worker of one crawl.
 
     - `limits`: how much the worker may claim. `control`: how the run is ended and watched.
-    - `merit`: the worker's score (`worker_score`). `ledger`: the file that lists the claims that the process
+    - `score_keeper`: the worker's score (`worker_score`). `held_claims`: the file that lists the claims that the process
       holds.
     - `store_watch`: notices that the store may have lost writes.
     """
@@ -140,15 +140,15 @@ class Worker:
         *,
         limits: ClaimLimits,
         control: RunControl,
-        merit: ScoreKeeper | None = None,
-        ledger: ClaimLedger | None = None,
+        score_keeper: ScoreKeeper | None = None,
+        held_claims: ClaimLedger | None = None,
         store_watch: StoreWatch | None = None,
     ) -> None:
         self.limiter = limits.limiter or Limiter(limits.concurrency)
         self.frontier, self.visitor, self.committer = frontier, visitor, committer
         self.concurrency, self._deadline = limits.concurrency, control.deadline
         self.deadline = control.deadline()
-        self.room, self.merit = limits.room or SoleCrawlAllowance(self.limiter), merit
+        self.room, self.score_keeper = limits.room or SoleCrawlAllowance(self.limiter), score_keeper
         self.held: dict[tuple[int, int], Claim] = {}
         """All claims of this worker, keyed by bucket and token. The visit of a claim in `held` has not begun,
         is running, or waits for its commit."""
@@ -167,14 +167,16 @@ class Worker:
         self._failed: Exception | None = None
         self._strange = ""
         self._starved: dict[str, int] = {}
-        self._landed = UncommittedVisits()
+        self._uncommitted = UncommittedVisits()
         # if the crawl has a byte limit, slots are freed only by the commit, which counts the bytes
-        self._frees_early = committer.company.seconds > 0
-        self._asking = ClaimPoller(frontier, limits.buckets, limits.caps, self._landed)
-        self.level = partial(current_level, self.limiter, self._asking)
+        self._frees_early = committer.limits.seconds > 0
+        self._claim_poller = ClaimPoller(frontier, limits.buckets, limits.caps, self._uncommitted)
+        self.level = partial(current_level, self.limiter, self._claim_poller)
         """A function that returns how many visits may run at once now, and the limit that applies."""
-        self._ledger, self._store_watch = ledger, store_watch
-        self._keeper = LeaseKeeper(frontier, self.held, committer, self._asking, self._landed, ledger)
+        self._held_claims, self._store_watch = held_claims, store_watch
+        self._keeper = LeaseKeeper(
+            frontier, self.held, committer, self._claim_poller, self._uncommitted, held_claims
+        )
 
     async def run(self) -> str:
         """Runs until the crawl ends or is stopped, and returns the outcome. Raises the errors of the store
@@ -206,8 +208,8 @@ class Worker:
                     await commit
                 if self._failed is not None:
                     raise self._failed
-                if self._ledger is not None:
-                    self._ledger.keep(self.held)
+                if self._held_claims is not None:
+                    self._held_claims.keep(self.held)
                 for keeper in keepers:
                     keeper.cancel()
         except BaseExceptionGroup as failed:
@@ -233,7 +235,7 @@ class Worker:
             if self._out and len(self._ready) > 1:
                 self._return_all()
             self._begin()
-            if self.frontier.patience.patient and self._asking.next_at <= time.monotonic():
+            if self.frontier.patience.patient and self._claim_poller.next_at <= time.monotonic():
                 limit = (
                     await unless_stopped(asyncio.create_task(self._claim()), self._stop, CLAIMS_IN_FLIGHT_S)
                     or ""
@@ -241,7 +243,7 @@ class Worker:
             else:
                 limit = await self._claim()
             if self._finishing and not self.paused and not self._ready and not self.frontier.patience.away:
-                for one in await self.frontier.everywhere.end_waits(MAX_ENDED_WAITS):
+                for one in await self.frontier.all_buckets.end_waits(MAX_ENDED_WAITS):
                     self._take(one.claims, one.sure)
             self._begin()
             if self._stop.is_set():
@@ -251,14 +253,14 @@ class Worker:
             elif not self.busy and not self._ready and self.committer.idle:
                 if limit:
                     self.outcome = limit
-                elif not self.paused and not self._asking.waiting and await self._finished():
+                elif not self.paused and not self._claim_poller.waiting and await self._finished():
                     self.outcome = "finished"
             if not self.outcome:
                 await self._rest()
 
     @property
     def _out(self) -> bool:
-        return self.merit is not None and self.merit.out
+        return self.score_keeper is not None and self.score_keeper.out
 
     async def _claim(self) -> str:
         """Claims URLs while more claims are allowed and a bucket is due. Returns the name of the crawl limit
@@ -270,22 +272,22 @@ class Worker:
                 self.room.rests(busy)
                 return ""
             want = offered = self.room.ask(busy)
-            if self.merit is not None and not (want := self.merit.allowed(offered)) and offered:
+            if self.score_keeper is not None and not (want := self.score_keeper.allowed(offered)) and offered:
                 self.room.rests(busy)
             if not want:
-                if not offered and not self._asking.short:
+                if not offered and not self._claim_poller.short:
                     self.limiter.need_more()
-                if self._asking.next_at > time.monotonic():
+                if self._claim_poller.next_at > time.monotonic():
                     # no host of this crawl is due, so the other crawls of the process may claim more URLs
                     self.room.rests(busy)
                 return ""
-            got = await self._asking.claims(want)
+            got = await self._claim_poller.claims(want)
             if self._store_watch is not None and self._store_watch.is_changed:
                 await self._store_watch.follow()
             claims = sum(len(one.claims) for one in got)
             self.room.took(claims)
-            if self.merit is not None:
-                self.merit.claimed(claims)
+            if self.score_keeper is not None:
+                self.score_keeper.claimed(claims)
             for one in got:
                 limit = one.limit or limit
                 self._take(one.claims, one.sure)
@@ -310,8 +312,8 @@ class Worker:
             else:
                 self._ready.append([claim])
         self._ready.extend(gates.values())
-        if self._ledger is not None and claims:
-            self._ledger.note(claims, self.held)
+        if self._held_claims is not None and claims:
+            self._held_claims.note(claims, self.held)
 
     def _begin(self) -> None:
         """Starts visits while more visits are allowed. A URL whose visits have repeatedly killed workers
@@ -337,11 +339,11 @@ class Worker:
             nonlocal through
             through = through or visit.settle.end != ClaimEnd.REQUEUED
             done.add(visit.claim.token)
-            if self.merit is not None:
-                self.merit.saw(visit)
+            if self.score_keeper is not None:
+                self.score_keeper.saw(visit)
             self.committer.put(visit)
             if self._frees_early:
-                self._landed.add(visit)
+                self._uncommitted.add(visit)
 
         try:
             await self.visitor.visit(batch, put)
@@ -367,7 +369,7 @@ class Worker:
         finally:
             if batch[0].kind == "robots":
                 self.held.pop((batch[0].bucket, batch[0].token), None)
-                self._asking.touch(batch[0].bucket)
+                self._claim_poller.touch(batch[0].bucket)
             self.busy -= 1
             self._alone = False
             self._news.set()
@@ -395,20 +397,20 @@ class Worker:
         return self._paused.is_set()
 
     def _has_work(self) -> bool:
-        return not self._asking.dry
+        return not self._claim_poller.dry
 
     def _needs_commit(self) -> bool:
         """Returns whether the crawl can continue only after a commit. If no visit runs and no host waits,
         only the commit of waiting visits can add new URLs."""
-        if self.busy or self._ready or self._asking.waiting:
+        if self.busy or self._ready or self._claim_poller.waiting:
             return False
         return any(visit.settle.end for visit in self.committer.waiting)
 
     def _settled(self, visits: list[Visit]) -> None:
         for visit in visits:
             self.held.pop((visit.claim.bucket, visit.claim.token), None)
-            self._landed.settled(visit)
-            self._asking.touch(visit.claim.bucket)
+            self._uncommitted.settled(visit)
+            self._claim_poller.touch(visit.claim.bucket)
         if self._store_watch is not None:
             self._store_watch.settled[visits[-1].claim.bucket] = visits[-1].claim.token
         self._news.set()
@@ -416,7 +418,7 @@ class Worker:
     async def _rest(self) -> None:
         """Sleeps until a visit ends, a commit ends, or a bucket becomes due."""
         away = self.paused or self._out or self.frontier.patience.away or self.committer.full
-        pause = TICK_S if away else self._asking.next_at - time.monotonic()
+        pause = TICK_S if away else self._claim_poller.next_at - time.monotonic()
         longest = TICK_S if self.busy or self._ready else MAX_IDLE_SLEEP_S
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(min(max(pause, 0.001), longest)):
@@ -427,9 +429,9 @@ class Worker:
         URL, and no URL was added between the two checks."""
         before = -1
         for _ in range(2):
-            await self.frontier.everywhere.requeue_expired()
+            await self.frontier.all_buckets.requeue_expired()
             try:
-                is_open, added = await self.frontier.everywhere.left()
+                is_open, added = await self.frontier.all_buckets.left()
             except Away as error:
                 self.frontier.patience.note(error)
                 return False

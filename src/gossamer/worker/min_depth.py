@@ -33,8 +33,10 @@ class MinDepthVisits:
     """Visits each URL of a crawl with the minimum depth of the URL. `room`: maximum total size in bytes of
     the cached pages."""
 
-    def __init__(self, frontier: FrontierVerbs, taker: LinkIntake, room: int = MAX_CACHED_BYTES) -> None:
-        self._frontier, self._taker, self._left = frontier, taker, room
+    def __init__(
+        self, frontier: FrontierVerbs, link_intake: LinkIntake, room: int = MAX_CACHED_BYTES
+    ) -> None:
+        self._frontier, self._link_intake, self._left = frontier, link_intake, room
         self._pages: OrderedDict[int, Page] = OrderedDict()
 
     async def visit(
@@ -46,7 +48,7 @@ class MinDepthVisits:
         """Visits a claim at its minimum depth. If the URL was visited before and its page is still cached,
         calls `read` with the cached page, and makes no request. Otherwise, calls `go`, which makes a full
         visit."""
-        mark = self._taker.mark(claim.request)
+        mark = self._link_intake.mark(claim.request)
         least = await self._frontier.nearest(claim.bucket, mark)
         if least is not None and least < claim.request.depth:
             claim.request = msgspec.structs.replace(claim.request, depth=least)
@@ -59,7 +61,7 @@ class MinDepthVisits:
 
     def keep(self, request: Request, page: Page) -> None:
         """Caches a page, and removes the oldest pages if the cache is full."""
-        mark = self._taker.mark(request)
+        mark = self._link_intake.mark(request)
         if (older := self._pages.pop(mark, None)) is not None:
             self._left += len(older.body)
         self._left -= len(page.body)
@@ -72,7 +74,7 @@ class MinDepthVisits:
         If the URL was visited before, only the links of the page are kept."""
         claim = visit.claim
         if not claim.again:
-            visit.settle.mark, visit.settle.depth = self._taker.mark(claim.request), claim.request.depth
+            visit.settle.mark, visit.settle.depth = self._link_intake.mark(claim.request), claim.request.depth
             return visit
         return read_again(visit)
 

@@ -217,7 +217,7 @@ class Outputs:
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="output")
         self._patiently = _patient(self.waiting, self._thread)
         self._ship_patiently = _patient(self._shipping, self._thread)
-        self.filler = OutputBackfill(frontier, kept, self._patiently, only_pass=only_pass)
+        self.backfill = OutputBackfill(frontier, kept, self._patiently, only_pass=only_pass)
 
     @property
     def keeps_items(self) -> bool:
@@ -237,13 +237,13 @@ class Outputs:
         have left further bytes."""
         async with self._held():
             await _reopen(self._files, self._frontier)
-            await self.filler.open_kinds(self._files)
-            fills = self.filler.may_fill(self._files, self._tables)
-            await self.filler.forget_deleted(fills)
-            starts = await self.filler.starts(fills)
+            await self.backfill.open_kinds(self._files)
+            fills = self.backfill.may_fill(self._files, self._tables)
+            await self.backfill.forget_deleted(fills)
+            starts = await self.backfill.starts(fills)
             new = await self.read_lengths(starts)
-            await self.filler.note(new, self._lengths, fills, starts, self._tables)
-            await self.filler.fill(self._files, self._tables, self._lengths, self._add)
+            await self.backfill.note(new, self._lengths, fills, starts, self._tables)
+            await self.backfill.fill(self._files, self._tables, self._lengths, self._add)
             for output in self._files:
                 for sink in output.sinks():
                     await self._patiently(sink.append, self._lengths[sink.target()], ())
@@ -287,7 +287,7 @@ class Outputs:
             some = good if isinstance(table, HistorySink) else rows
             await self._patiently(table.upsert, some)
             told = {id(row) for row, name in names if name.startswith("fate|")}
-            found = take_counts(table, self.filler.since, told)
+            found = take_counts(table, self.backfill.since, told)
             counts = {**counts, **found.written}
             names += found.rows
         batch[0].counts = counts

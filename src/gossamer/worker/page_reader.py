@@ -262,7 +262,7 @@ async def _taken(reader: Reader, claim: Claim, page: Page, frames: list[bytes]) 
     page.block, read.stop, read.why = end.block, end.stop, "; ".join(end.why)
     for why in end.why:
         reader.keep(page, claim.request, why)
-    voucher, names = reader.taker.voucher(claim), list[tuple[list[Named], int]]()
+    voucher, names = reader.link_intake.voucher(claim), list[tuple[list[Named], int]]()
     try:
         for frame in frames[:-1]:
             data = memoryview(frame)[1:]
@@ -276,7 +276,7 @@ async def _taken(reader: Reader, claim: Claim, page: Page, frames: list[bytes]) 
             await asyncio.sleep(0)
     except BaseException:
         # the links of this page will not be committed, so they must not be cached as taken
-        reader.taker.forget()
+        reader.link_intake.forget()
         raise
     for reason, n in end.skips.items():
         read.taken.skip(reason, n)
@@ -294,8 +294,8 @@ def _take(
     reader: Reader, claim: Claim, taken: TakenLinks, one: RecordedTake, voucher: str, met: set[int]
 ) -> None:
     if one.reason:
-        reader.taker.list_closed(one.hrefs, one.base, one.page, one.depth, one.reason, one.rule, taken)
+        reader.link_intake.list_closed(one.hrefs, one.base, one.page, one.depth, one.reason, one.rule, taken)
     elif one.request is None:
-        reader.taker.take(one.page, one.base, one.hrefs, claim, taken, met, one.routes)
+        reader.link_intake.take(one.page, one.base, one.hrefs, claim, taken, met, one.routes)
     else:
-        reader.taker.request(one.request, taken, voucher if one.vouched else "", one.flags, one.beside)
+        reader.link_intake.request(one.request, taken, voucher if one.vouched else "", one.flags, one.beside)

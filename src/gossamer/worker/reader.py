@@ -124,7 +124,7 @@ NO_RECEIVERS = PageReceivers()
 class Reader:
     """Reads the pages of one crawl.
 
-    - `taker`: takes links for the frontier.
+    - `link_intake`: takes links for the frontier.
     - `key`: returns the canonical form of a URL.
     - `graph(page, request, document)`: returns one row per link of a page. `graph` is None if links are not
       stored as rows.
@@ -137,7 +137,7 @@ class Reader:
     def __init__(
         self,
         sites: Sequence[LoadedSite],
-        taker: LinkIntake,
+        link_intake: LinkIntake,
         key: Callable[[str], str],
         settings: ReadSettings,
         receivers: PageReceivers = NO_RECEIVERS,
@@ -146,7 +146,7 @@ class Reader:
         apart: ReadsApart | None = None,
         is_apart: bool = False,
     ) -> None:
-        self.sites, self.taker, self.key, self.settings = sites, taker, key, settings
+        self.sites, self.link_intake, self.key, self.settings = sites, link_intake, key, settings
         self.pages, self.text, self.links = settings.pages, settings.text, settings.links
         self.duplicates, self.run, self.beside = settings.duplicates, settings.run, settings.beside
         self.watched, self.fetches = settings.watched, settings.fetches
@@ -344,13 +344,15 @@ class Reader:
             wanted, beyond = _bounded(
                 [href for href in found if href not in grown] if grown else found, document.base
             )
-            taken = self.taker.take(page.url, document.base.url, wanted, claim, routes=document.base.routes)
+            taken = self.link_intake.take(
+                page.url, document.base.url, wanted, claim, routes=document.base.routes
+            )
             if shut:
-                self.taker.close(taken, claim, page.url, document.base.url, shut, "nofollow", NOFOLLOW)
+                self.link_intake.close(taken, claim, page.url, document.base.url, shut, "nofollow", NOFOLLOW)
             if grown:
-                self.taker.close(taken, claim, page.url, document.base.url, grown, "trap", GROWING)
+                self.link_intake.close(taken, claim, page.url, document.base.url, grown, "trap", GROWING)
             if beyond:
-                self.taker.close(taken, claim, page.url, document.base.url, beyond, "trap", TOO_MANY)
+                self.link_intake.close(taken, claim, page.url, document.base.url, beyond, "trap", TOO_MANY)
         rows = (
             [self._row(claim.request, page, document, found, taken.distinct + len(shut), error)]
             if self.pages
@@ -410,7 +412,7 @@ class Reader:
             parsed.requests, taken = [], TakenLinks()
         self._take(parsed.requests, claim, taken)
         if parsed.error is None and view.shut:
-            self.taker.close(taken, claim, page.url, document.base.url, view.shut, "nofollow", NOFOLLOW)
+            self.link_intake.close(taken, claim, page.url, document.base.url, view.shut, "nofollow", NOFOLLOW)
         if parsed.error is None and view.too_long:
             taken.skip("trap", len(view.too_long))
         if error is None and (parsed.function or parsed.error):
@@ -446,7 +448,7 @@ class Reader:
             (page.url, page.fetched_at),
             claim,
             pairs,
-            self.taker,
+            self.link_intake,
             self.fetches,
         )
         if marks and any(row.once for row, _ in pairs):
@@ -457,14 +459,14 @@ class Reader:
     def _take(self, requests: list[Request], claim: Claim, taken: TakenLinks) -> None:
         """Adds at most MAX_LINKS distinct requests from a page to the frontier. All requests beyond MAX_LINKS
         are counted as `trap`."""
-        voucher = self.taker.voucher(claim)
+        voucher = self.link_intake.voucher(claim)
         wanted = {(one.method, one.url, one.body, one.key): one for one in requests}
         for request in list(wanted.values())[:MAX_LINKS]:
-            self.taker.request(request, taken, voucher, beside=claim.host)
+            self.link_intake.request(request, taken, voucher, beside=claim.host)
         if len(wanted) > MAX_LINKS:
             beyond = [one.url for one in list(wanted.values())[MAX_LINKS:]]
             url, rule = claim.request.url, f"a page may yield {MAX_LINKS} requests"
-            self.taker.close(taken, claim, url, url, beyond, "trap", rule)
+            self.link_intake.close(taken, claim, url, url, beyond, "trap", rule)
 
     def _follow(
         self,
@@ -496,9 +498,9 @@ class Reader:
         grown = growing(base.url, found)
         parsed.requests += view.follow([href for href in found if href not in grown])
         if shut and follow in (None, True):
-            self.taker.close(taken, claim, view.page.url, base.url, shut, "nofollow", NOFOLLOW)
+            self.link_intake.close(taken, claim, view.page.url, base.url, shut, "nofollow", NOFOLLOW)
         if grown:
-            self.taker.close(taken, claim, view.page.url, base.url, grown, "trap", GROWING)
+            self.link_intake.close(taken, claim, view.page.url, base.url, grown, "trap", GROWING)
 
     def _item(
         self, site: LoadedSite, claim: Claim, page: Page, made: BuiltItem, counts: dict[str, int]
@@ -651,9 +653,9 @@ class Reader:
             depth = claim.request.depth
             for entry in pages:
                 one = Request(str(entry), referrer=page.url, priority=claim.request.priority)
-                self.taker.request(one, taken, beside=self.beside or claim.host)
+                self.link_intake.request(one, taken, beside=self.beside or claim.host)
             for entry in sitemaps if depth < 3 else ():
-                self.taker.request(
+                self.link_intake.request(
                     Request(str(entry), depth=depth + 1, referrer=page.url, use="@sitemap"), taken, flags="i"
                 )
         counts = self._unrendered.unread_sitemap(claim) if error is not None or page.status >= 400 else {}
@@ -664,7 +666,7 @@ def too_slow(reader: Reader, claim: Claim, page: Page | None, late: TookTooLong)
     """Returns the result for a page that took too long. Raises CancelledError if the crawl stops, so that the
     URL is requeued."""
     # the links of this page will not be committed, so they must not be cached as taken
-    reader.taker.forget()
+    reader.link_intake.forget()
     reader.forget()
     if late.is_stopping:
         raise asyncio.CancelledError

@@ -27,32 +27,32 @@ class StoreWatch:
         self, frontier: FrontierVerbs, forget: Callable[[], Awaitable[None]], where: str = ""
     ) -> None:
         self._frontier, self._forget, self._where = frontier, forget, where
-        self._changes = frontier.everywhere.store_changes
+        self._changes = frontier.all_buckets.store_changes
         self.settled: dict[int, int] = {}
         """The token of the last claim that was settled in each bucket."""
 
     @property
     def is_changed(self) -> bool:
         """Whether the store may have lost writes since the last call of `follow`."""
-        return self._changes != self._frontier.everywhere.store_changes
+        return self._changes != self._frontier.all_buckets.store_changes
 
     async def follow(self) -> None:
         """Forgets what the store may have lost. If the store did lose writes of this worker, logs that once.
         Raises StoreChanged if the store is another one. During an outage, raises Away if the caller does not
         wait."""
-        changes = self._frontier.everywhere.store_changes
+        changes = self._frontier.all_buckets.store_changes
         await self._frontier.check_same()
         await self._forget()
         self._changes = changes
         settled, self.settled = self.settled, {}
         try:
-            lost = bool(settled) and await self._frontier.everywhere.lacks(settled)
+            lost = bool(settled) and await self._frontier.all_buckets.lacks(settled)
         except GossamerError as error:
             self._frontier.patience.note(error)
             return
         if lost:
             with contextlib.suppress(GossamerError):
-                await self._frontier.everywhere.count_loss()
+                await self._frontier.all_buckets.count_loss()
             _log.warning(
                 "the store%s went back to an earlier state: what it lost is fetched again",
                 self._where and f" at {self._where}",

@@ -93,17 +93,17 @@ class VisitSettings(NamedTuple):
 class VisitSteps(NamedTuple):
     """The steps of a visit that only some crawls have.
 
-    - `nearer`: visits a page again if a shorter path to the page is found. None if depths need not be exact.
-    - `sharing`: the request budgets that several hosts share. None if each host has its own budget.
+    - `min_depth`: visits a page again if a shorter path to the page is found. None if depths need not be exact.
+    - `shared_throttle`: the request budgets that several hosts share. None if each host has its own budget.
     - `apart`: requeues the claims of hosts whose site file this worker lacks. None if the worker has all site
       files.
-    - `keeping`: stores the files to which items refer. None if the crawl does not download files.
+    - `downloads`: stores the files to which items refer. None if the crawl does not download files.
     """
 
-    nearer: MinDepthVisits | None = None
-    sharing: SharedThrottle | None = None
+    min_depth: MinDepthVisits | None = None
+    shared_throttle: SharedThrottle | None = None
     apart: SiteRouter | None = None
-    keeping: AssetDownloads | None = None
+    downloads: AssetDownloads | None = None
 
 
 NO_STEPS = VisitSteps()
@@ -131,8 +131,8 @@ class Visitor:
         self.crawl, self.worker, self.sitemaps, self.raw, self.by, self.revisits = settings[:6]
         self.longest_wait, self.homes = settings[6:]
         self.gate, self.fetching, self.reader = gate, fetching, reader
-        self.scope, self.taker = scope, scope.intake
-        self.nearer, self.sharing, self.apart, self.keeping = steps
+        self.scope, self.link_intake = scope, scope.intake
+        self.min_depth, self.shared_throttle, self.apart, self.downloads = steps
         self._fixed: set[str] = set()
 
     async def visit(self, batch: list[Claim], put: Callable[[Visit], None]) -> None:
@@ -160,35 +160,35 @@ class Visitor:
                     conditional_get.note_known(refused, None, self.by)
                 put(
                     read_again(refused)
-                    if self.nearer is None or claim.request.use == FILE
-                    else self.nearer.ends(refused)
+                    if self.min_depth is None or claim.request.use == FILE
+                    else self.min_depth.ends(refused)
                 )
         if chosen is not None:
             go: Callable[[Claim], Awaitable[Visit]] = self._go
-            if self.sharing is not None:
-                if wait := await self.sharing.enter(chosen):
+            if self.shared_throttle is not None:
+                if wait := await self.shared_throttle.enter(chosen):
                     put(Visit(chosen, Settle(chosen.token, ClaimEnd.REQUEUED, host_wait=round(wait * 1000))))
                     return None
-                go = self.sharing.wrap(go)
+                go = self.shared_throttle.wrap(go)
             # the depth of a file does not matter, because a file has no links
-            if self.nearer is None or chosen.request.use == FILE:
+            if self.min_depth is None or chosen.request.use == FILE:
                 put(read_again(await go(chosen)))
             else:
                 put(
-                    await self.nearer.visit(
+                    await self.min_depth.visit(
                         chosen, go, lambda claim, page: self._read(claim, page, Done(), 0.0)
                     )
                 )
         return None
 
     async def _robots(self, claim: Claim, put: Callable[[Visit], None]) -> None:
-        if self.sharing is None:
+        if self.shared_throttle is None:
             result, began, found = await self.gate.fetch(claim)
-        elif wait := await self.sharing.enter(claim):
+        elif wait := await self.shared_throttle.enter(claim):
             await self.gate.give_back(claim, wait)
             return
         else:
-            result, began, found = await self.sharing.robots(claim, self.gate.fetch)
+            result, began, found = await self.shared_throttle.robots(claim, self.gate.fetch)
         if isinstance(result, Failure) and result.short:
             self.fetching.short(result.short)
             return
@@ -198,10 +198,10 @@ class Visitor:
                 if (url := urls.parse(link, claim.request.url)) is None:
                     taken.skip("filter")
                 else:
-                    self.taker.request(Request(url.partition("#")[0], use="@sitemap"), taken, flags="i")
+                    self.link_intake.request(Request(url.partition("#")[0], use="@sitemap"), taken, flags="i")
             if beyond := found.sitemaps[MAX_SITEMAPS:]:
                 url, rule = claim.request.url, f"a robots.txt may name {MAX_SITEMAPS} sitemaps"
-                self.taker.close(taken, claim, url, url, beyond, "trap", rule)
+                self.link_intake.close(taken, claim, url, url, beyond, "trap", rule)
         shut = isinstance(result, Failure) and found.version in robots_access.CLOSED
         end = ClaimEnd.RETRY if not found.holds else ClaimEnd.DEAD if shut else ClaimEnd.DONE
         error = result.reason if isinstance(result, Failure) else None
@@ -224,7 +224,7 @@ class Visitor:
     async def _go(self, claim: Claim) -> Visit:
         if (
             claim.request.use != FILE
-            and self.taker.scope.refuse(claim.request.url, claim.host, 0, "*") == "scope"
+            and self.link_intake.scope.refuse(claim.request.url, claim.host, 0, "*") == "scope"
         ):
             await self.scope.refresh()  # the redirect that another worker recorded may have widened the scope
         got = await self.fetching.fetch(claim, lambda *one: self._attempt(claim, *one))
@@ -248,12 +248,12 @@ class Visitor:
         match verdict:
             case Done():
                 assert isinstance(result, Page)
-                if claim.request.use == FILE and self.keeping is not None:
-                    return await self._file(claim, result, verdict, began, self.keeping)
+                if claim.request.use == FILE and self.downloads is not None:
+                    return await self._file(claim, result, verdict, began, self.downloads)
                 if self.reader.functions and pdf.is_pdf(result.body) and pdf.available():
                     result.text = await asyncio.to_thread(pdf.text, result.body)
-                if self.nearer is not None and verdict.error is None:
-                    self.nearer.keep(claim.request, result)
+                if self.min_depth is not None and verdict.error is None:
+                    self.min_depth.keep(claim.request, result)
                 return await self._read(claim, result, verdict, began)
             case Redirected():
                 return await self._redirected(claim, result, verdict, began)
@@ -277,11 +277,11 @@ class Visitor:
         return visit
 
     async def _file(
-        self, claim: Claim, page: Page, verdict: Done, began: float, keeping: AssetDownloads
+        self, claim: Claim, page: Page, verdict: Done, began: float, downloads: AssetDownloads
     ) -> Visit:
         """Stores a downloaded file instead of reading the response as a page. A file that violates its file
         rule is dropped."""
-        row, reason = await keeping.kept(claim.request, page, verdict.error)
+        row, reason = await downloads.kept(claim.request, page, verdict.error)
         if reason is not None and reason != verdict.error:
             drop = Drop(skip=reason) if reason in SKIPS else Drop(error=reason)
             visit = self._dropped(claim, drop, page, began)
@@ -364,8 +364,8 @@ class Visitor:
         flags = "ri" if is_infrastructure(request) else "rf"
         if self.revisits and request.known is not None:
             flags += "v"  # the redirect target of a known page is also visited again
-        self.taker.request(
-            child, taken, self.taker.voucher(claim), flags, "*" if request.depth == 0 else claim.host
+        self.link_intake.request(
+            child, taken, self.link_intake.voucher(claim), flags, "*" if request.depth == 0 else claim.host
         )
         counts = {f"skip:{reason}": n for reason, n in taken.skips.items()}
         counts |= {"found": taken.found, "bytes": result.wire}
@@ -444,15 +444,17 @@ class Visitor:
             visit.counts = {"infra": -1}
         else:
             visit.counts = {f"skip:{verdict.skip}": 1}
-        if verdict.skip and self.taker.lists_skipped:
+        if verdict.skip and self.link_intake.lists_skipped:
             taken, request = TakenLinks(), claim.request
             rule = verdict.detail or "the content type of its response"
-            self.taker.list_skipped(taken, request.url, verdict.skip, rule, request.depth, request.referrer)
+            self.link_intake.list_skipped(
+                taken, request.url, verdict.skip, rule, request.depth, request.referrer
+            )
             visit.skipped = taken.refused
         if not infra:
             visit.counts |= seed_count_change(claim.request)
-        if claim.request.use == FILE and self.keeping is not None:
-            visit.rows = [*visit.rows, self.keeping.refused(claim.request, result, verdict)]
+        if claim.request.use == FILE and self.downloads is not None:
+            visit.rows = [*visit.rows, self.downloads.refused(claim.request, result, verdict)]
         if result is not None:
             visit.counts["bytes"] = result.wire
             visit.attempts = self._attempt(claim, result, verdict.end.word, verdict.error or verdict.skip)

@@ -45,7 +45,7 @@ def card(number: int, classes: str = "zz1") -> str:
 @pytest.mark.parametrize("around", ["{}", '<div class="MjjYud">{}</div>'])
 def test_the_cards_of_an_unknown_block_are_no_results(head: str, around: str) -> None:
     cards = "".join(map(card, range(3)))
-    block = around.format(f'<div class="zz0">{head.format("What clubs say")}<div>{cards}</div></div>')
+    block = around.format(f'<div class="zz0">{head.format("What logins say")}<div>{cards}</div></div>')
     page = result_page(google(organics(1, 4) + block + organics(5, 8)), "google")
     assert [one.url for one in of_type(page, "organic")] == list(SITES[:8])
     assert (page.verdict, page.unknown) == ("ok", 1)

@@ -163,8 +163,8 @@ class ContextInUse:
     """A browser context with its own cookies, cache, connections, tab and tunnel. A context loads one page at
     a time."""
 
-    def __init__(self, place: ContextKey, tunnel: Tunnel, worn: BrowserFingerprint | None) -> None:
-        self.place, self.tunnel, self.worn = place, tunnel, worn
+    def __init__(self, place: ContextKey, tunnel: Tunnel, fingerprint: BrowserFingerprint | None) -> None:
+        self.place, self.tunnel, self.fingerprint = place, tunnel, fingerprint
         self.context: Any = None
         self.tab: Tab | None = None
         self.used = False
@@ -247,9 +247,9 @@ class Chromium:
             self.memory = MemoryWatch(self._nowhere.url)
             await asyncio.to_thread(self.memory.start)
 
-    async def take(self, place: ContextKey, worn: BrowserFingerprint | None = None) -> ContextInUse:
+    async def take(self, place: ContextKey, fingerprint: BrowserFingerprint | None = None) -> ContextInUse:
         """Returns a context for a page: an idle context with this key, or else a new context that shows the
-        fingerprint `worn`."""
+        fingerprint `fingerprint`."""
         self.pages += 1
         self.busy += 1
         if self.memory is not None:
@@ -261,15 +261,15 @@ class Chromium:
             return kept
         tunnel = Tunnel(self._resolver, upstream(place.proxy) if place.proxy else None, self._ca_file)
         await tunnel.open()
-        kept = ContextInUse(place, tunnel, worn)
+        kept = ContextInUse(place, tunnel, fingerprint)
         self._all.add(kept)
-        await self._open(kept, worn)
+        await self._open(kept, fingerprint)
         await kept.ready(self._tab)
         return kept
 
-    async def _open(self, kept: ContextInUse, worn: BrowserFingerprint | None) -> None:
+    async def _open(self, kept: ContextInUse, fingerprint: BrowserFingerprint | None) -> None:
         made = await self._browser.new_context(
-            **({"user_agent": self._own} if worn is None else context_arguments(worn)),
+            **({"user_agent": self._own} if fingerprint is None else context_arguments(fingerprint)),
             locale="en-US",
             proxy={"server": kept.tunnel.url, "bypass": "<-loopback>"},
             accept_downloads=False,
@@ -277,14 +277,14 @@ class Chromium:
             permissions=[],
         )
         kept.begin(made)
-        graphics = graphics_script(worn) if worn is not None else ""
+        graphics = graphics_script(fingerprint) if fingerprint is not None else ""
         await made.add_init_script(NO_WORKERS + graphics)
         made.on("page", _only)
 
     async def _tab(self, kept: ContextInUse) -> Tab:
         from gossamer.collectors.browser.tab import Tab
 
-        tab = await Tab.open(kept.context, kept.worn)
+        tab = await Tab.open(kept.context, kept.fingerprint)
         tab.page.on("crash", lambda _: kept.crashed.set())
         return tab
 

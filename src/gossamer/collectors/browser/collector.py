@@ -57,7 +57,7 @@ class BrowserCollector:
     seconds per page. `wire`: the maximum number of bytes of a body. `requests`: the maximum number of
     requests that a page may make to its own host. `recycle`: the number of pages after which a browser
     process is replaced. `ca_file`: trusted certificates for proxies that use TLS. `folder`: the folder for
-    screenshots. `show`: the folder for a picture before and after each step, or None. `worn`: a function that
+    screenshots. `show`: the folder for a picture before and after each step, or None. `fingerprint`: a function that
     maps a browser's name to the browser's fingerprint. `country`: a function that maps a proxy's URL to the
     proxy's country. Raises ConfigError if the browser or Playwright is missing."""
 
@@ -79,10 +79,10 @@ class BrowserCollector:
         ca_file: str | None = None,
         folder: Path | None = None,
         show: Path | None = None,
-        worn: Callable[[str], BrowserFingerprint] | None = None,
+        fingerprint: Callable[[str], BrowserFingerprint] | None = None,
         country: Callable[[str], str] = lambda _: "",
     ) -> None:
-        self._folder, self._show, self._worn, self._country = folder, show, worn, country
+        self._folder, self._show, self._worn, self._country = folder, show, fingerprint, country
         self._program = find_program(program, agent is not None)
         self._resolver, self._agent, self._render, self._domain, self._ca_file = (
             resolver,
@@ -227,9 +227,9 @@ class BrowserCollector:
         fingerprint."""
         if self._worn is None or not guise.browser:
             return None
-        worn = self._worn(guise.browser)
+        fingerprint = self._worn(guise.browser)
         place = time_zone(self._country(guise.proxy)) if guise.proxy else ""
-        return worn._replace(session=f"{guise.browser}/{guise.session}", zone=place)
+        return fingerprint._replace(session=f"{guise.browser}/{guise.session}", zone=place)
 
     async def _give(self, browser: Chromium, kept: ContextInUse | None, sound: bool) -> None:
         """Returns a context to its browser. Closes the browser if the browser does not respond, or if the

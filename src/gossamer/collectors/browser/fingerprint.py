@@ -76,33 +76,33 @@ class BrowserFingerprint(NamedTuple):
         return dict(self.hints)["sec-ch-ua-platform"].strip('"')
 
 
-def context_arguments(worn: BrowserFingerprint) -> dict[str, Any]:
+def context_arguments(fingerprint: BrowserFingerprint) -> dict[str, Any]:
     """Returns the arguments for Playwright's `new_context`."""
-    screens = _SCREENS[worn.system]
-    drawn = hashlib.blake2b(worn.session.encode(), digest_size=2).digest()
+    screens = _SCREENS[fingerprint.system]
+    drawn = hashlib.blake2b(fingerprint.session.encode(), digest_size=2).digest()
     width, height, scale = screens[int.from_bytes(drawn, "big") % len(screens)]
     found = {
-        "user_agent": worn.agent,
+        "user_agent": fingerprint.agent,
         "viewport": {"width": width, "height": height - _BARS},
         "screen": {"width": width, "height": height},
         "device_scale_factor": scale,
     }
-    return found | ({"timezone_id": worn.zone} if worn.zone else {})
+    return found | ({"timezone_id": fingerprint.zone} if fingerprint.zone else {})
 
 
-def user_agent_override(worn: BrowserFingerprint) -> dict[str, Any]:
+def user_agent_override(fingerprint: BrowserFingerprint) -> dict[str, Any]:
     """Returns the arguments of CDP's `Emulation.setUserAgentOverride`. The user agent and the client hints
     describe the same browser."""
-    platform, version, architecture = _PLATFORMS[worn.system]
-    brands = re.findall(r'"([^"]*)";v="([^"]*)"', dict(worn.hints)["sec-ch-ua"])
+    platform, version, architecture = _PLATFORMS[fingerprint.system]
+    brands = re.findall(r'"([^"]*)";v="([^"]*)"', dict(fingerprint.hints)["sec-ch-ua"])
     return {
-        "userAgent": worn.agent,
-        "acceptLanguage": re.sub(r";q=[\d.]+", "", worn.language),
+        "userAgent": fingerprint.agent,
+        "acceptLanguage": re.sub(r";q=[\d.]+", "", fingerprint.language),
         "platform": platform,
         "userAgentMetadata": {
             "brands": [{"brand": name, "version": number} for name, number in brands],
             "fullVersionList": [{"brand": name, "version": f"{number}.0.0.0"} for name, number in brands],
-            "platform": worn.system,
+            "platform": fingerprint.system,
             "platformVersion": version,
             "architecture": architecture,
             "bitness": "64",
@@ -113,11 +113,11 @@ def user_agent_override(worn: BrowserFingerprint) -> dict[str, Any]:
     }
 
 
-def graphics_script(worn: BrowserFingerprint) -> str:
+def graphics_script(fingerprint: BrowserFingerprint) -> str:
     """Returns JavaScript that runs before the page's scripts and makes the browser report a graphics card
     that fits the operating system."""
     text = resources.files("gossamer.collectors.browser").joinpath("fingerprint.js").read_text("utf-8")
-    return f"({text.partition(chr(10))[2]})({json.dumps(_GRAPHICS[worn.system])})"
+    return f"({text.partition(chr(10))[2]})({json.dumps(_GRAPHICS[fingerprint.system])})"
 
 
 @lru_cache(300)

@@ -529,8 +529,8 @@ class Tab:
         self._sent: set[asyncio.Task[None]] = set()
 
     @classmethod
-    async def open(cls, context: Any, worn: BrowserFingerprint | None = None) -> Tab:
-        """Opens a tab that shows the fingerprint `worn`. Raises Playwright's Error."""
+    async def open(cls, context: Any, fingerprint: BrowserFingerprint | None = None) -> Tab:
+        """Opens a tab that shows the fingerprint `fingerprint`. Raises Playwright's Error."""
         page = await context.new_page()
         tab = cls(page, await context.new_cdp_session(page))
         tree = await tab.cdp.send("Page.getFrameTree")
@@ -542,8 +542,8 @@ class Tab:
         tab.cdp.on("Fetch.requestPaused", tab._paused)
         tab.cdp.on("Fetch.authRequired", tab._challenged)
         tab.steps.listen()
-        if worn is not None:
-            await tab.cdp.send("Emulation.setUserAgentOverride", user_agent_override(worn))
+        if fingerprint is not None:
+            await tab.cdp.send("Emulation.setUserAgentOverride", user_agent_override(fingerprint))
             await tab.cdp.send("Emulation.setHardwareConcurrencyOverride", {"hardwareConcurrency": CORES})
         page.on("crash", tab._crash)
         return tab

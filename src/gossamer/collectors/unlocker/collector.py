@@ -120,7 +120,7 @@ class UnlockerCollector:
         resolver: AddressResolver,
         use: UnlockerUse = SOLE_USE,
     ) -> None:
-        self.chosen, self._key, self._http, self._purse, self._resolver = chosen, key, http, purse, resolver
+        self.chosen, self._key, self._http, self._account, self._resolver = chosen, key, http, purse, resolver
         self._most, self._say, wanted, self._alone = use
         self._of_host = lru_cache(10_000)(lambda host: chosen.also(wanted(host)))
         self._said_at = float("-inf")
@@ -160,7 +160,7 @@ class UnlockerCollector:
             return refused
         async with self._places:
             while True:
-                got = await self._purse.reserve(needs.cost)
+                got = await self._account.reserve(needs.cost)
                 if not got.why:
                     return await self._called(request, needs, call, got.token)
                 if got.why != "busy":
@@ -190,9 +190,9 @@ class UnlockerCollector:
             return await self._unanswered(answer, needs, token)
         found = self.chosen.provider.answer(ApiAnswer(answer.status, answer.headers, answer.body), needs)
         if isinstance(found, Refusal):
-            shut = await self._purse.repay(token, found.credits, BREAKER_EFFECTS[found.kind], found.kind)
+            shut = await self._account.repay(token, found.credits, BREAKER_EFFECTS[found.kind], found.kind)
             return self._refusal(found, answer, shut)
-        await self._purse.repay(token, found.credits, GOOD)
+        await self._account.repay(token, found.credits, GOOD)
         kind = content_type(found.headers)
         if found.status < 300 and not content_type_gate(ACCEPT)(kind):
             text = f"its content type is {kind[:100]}"
@@ -204,7 +204,7 @@ class UnlockerCollector:
 
     async def _unanswered(self, answer: Failure, needs: ApiCall, token: str) -> Failure:
         """Handles a call that did not reach the provider or got no response."""
-        shut = await self._purse.repay(token, None if answer.sent else 0, FAULT, answer.reason)
+        shut = await self._account.repay(token, None if answer.sent else 0, FAULT, answer.reason)
         detail = f"no answer from {self.name}: {answer.detail}"
         self._hopeless(shut, detail)
         if shut.wait and not answer.sent:
