@@ -143,13 +143,11 @@ async def crawl(
     receivers, stop = receivers or ExtraReceivers(), stop or asyncio.Event()
     check_unlocker(job.settings)
     job = await with_schemes(job)
-    setup, given = prepare(
-        job, receivers.only if receivers.only is None else await with_scheme(receivers.only)
-    )
-    if receivers.only is not None:
-        given.seeds = [
-            msgspec.structs.replace(one, use=receivers.use, carry=receivers.carry) for one in given.seeds
-        ]
+    only = None if receivers.only is None else await with_scheme(receivers.only)
+    setup, given = prepare(job, only)
+    if only is not None:
+        use, carry = receivers.use, receivers.carry
+        given.seeds = [msgspec.structs.replace(one, use=use, carry=carry) for one in given.seeds]
     setup.job = msgspec.structs.replace(setup.job, outputs=usable_outputs(setup.job, receivers.warn))
     folder = Path(job.settings.data) / setup.crawl
     with hold_lock(folder, setup.crawl, output_files(setup.job)):
@@ -180,11 +178,8 @@ async def crawl(
             error = _for_user(place, raised)
             if error is None:
                 raise
-            # without a record, the crawl may belong to another process, so this process must not change it
-            if record is None:
-                raise
-            # the address now leads to another store, which must not receive data of this crawl
-            if isinstance(error, StoreChanged):
+            # without a record, the crawl may belong to another process; and another store must not receive its data
+            if record is None or isinstance(error, StoreChanged):
                 raise
             with contextlib.suppress(StoreError):  # the error that is raised below already reports the outage
                 await Crawls(store).set(setup.crawl, "stopped", str(error))
