@@ -134,6 +134,8 @@ def test_a_stopped_and_a_failed_page_are_reported(firecrawl: Firecrawl, server: 
     assert [one.url for one in errors.errors] == ["http://127.0.0.1:1/gone"]
     assert errors.errors[0].error
     assert [one.metadata.source_url for one in lost.data] == [f"{web}/1"]
+    whole = firecrawl.crawl(web, poll_interval=1)
+    assert firecrawl.get_crawl_errors(whole.id).robots_blocked == [f"{web}/secret/"]
 
 
 def batch_of(server: Serving) -> str:

@@ -254,7 +254,7 @@ class FirecrawlDoor:
         return [_document(row) for row in rows.items if row.get("status") is not None], rows.next
 
     async def _errors(self, request: Request, caller: Caller, crawl: str, given: dict[str, str]) -> Response:
-        """Lists the pages that a crawl gave up, and counts those that robots.txt disallows."""
+        """Lists the pages that a crawl gave up, and the first of those that robots.txt disallows."""
         refuse_unknown(given, ("limit", "cursor"), {}, "Firecrawl")
         limit = _number(given.get("limit"), MAX_ERRORS)
         fields: dict[str, Any] = {"crawl": crawl, "limit": limit}
@@ -271,9 +271,14 @@ class FirecrawlDoor:
             }
             for one in letters.items
         ]
+        shut = {"crawl": crawl, "reason": "robots", "limit": MAX_ERRORS}
+        disallowed: RowPage = (await self._run("skipped_list", shut, caller))[0]
         found: CrawlStatus = (await self._run("crawl_show", {"crawl": crawl}, caller))[0]
-        disallowed = found.skipped.get("robots", 0)  # gossamer counts these pages, and does not list them
-        value: dict[str, Any] = {"errors": errors, "robotsBlocked": [], "robotsBlockedCount": disallowed}
+        value: dict[str, Any] = {
+            "errors": errors,
+            "robotsBlocked": [row["url"] for row in disallowed.items],
+            "robotsBlockedCount": found.skipped.get("robots", 0),
+        }
         if letters.next is not None:
             query = urlencode({**given, "cursor": letters.next})
             value["next"] = f"{_base(request)}{request.url.path}?{query}"
