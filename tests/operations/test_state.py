@@ -13,6 +13,7 @@ import pytest
 import gossamer
 from cli.command_line import PAGES
 from cli.command_line import gossamer as command
+from gossamer.operations.inputs_of_uses import StartAudit, StartKeywordRun, StartPriceRun
 from gossamer.operations.table import OPERATIONS
 from operations.service_process import Serving, served_folder, serving
 from operations.stored_uses import fill_keywords, fill_prices
@@ -74,6 +75,31 @@ def test_a_schedule_from_its_first_to_its_last_day(server: Serving, web: str) ->
     assert client.remove_schedule("weekly").did == "removed"
     with pytest.raises(gossamer.errors.UnknownName):
         client.pause_schedule("weekly")
+
+
+def test_a_use_by_the_clock(server: Serving, web: str) -> None:
+    """Each use is a command of the schedule, as `gossamer schedule add NAME CRON COMMAND` adds it."""
+    client = gossamer.Client(server.url)
+    (server.folder / "shops.csv").write_text(f"url\n{web}/1\n")
+    (server.folder / "words.txt").write_text("kettle\n")
+    added = {
+        "prices": StartPriceRun(lists=["shops.csv"], delay=0.01),
+        "keywords": StartKeywordRun(urls=[f"{web}/1"], lists=["words.txt"]),
+        "audit": StartAudit(url=f"{web}/1", limit=2),
+    }
+    for use, given in added.items():
+        assert client.add_schedule(f"each-{use}", "0 3 * * *", **{use: given}).did == "added"
+    done = client.wait_run(client.run_schedule("each-prices").run, timeout=120)
+    assert done.state == "finished", done
+    (past,) = client.schedule_runs("each-prices")
+    assert past["outcome"] in ("finished", "failed"), "the command ran: the page has no price"
+    assert [one["url"] for one in server.ask("GET", "/v1/prices/failing").json["items"]] == [f"{web}/1"]
+    answer = server.ask(
+        "POST", "/v1/schedules", {"schedule": "x", "cron": "@daily", "prices": {"lists": ["no.csv"]}}
+    )
+    assert (answer.status, answer.json["errors"][0]["pointer"]) == (400, "/prices/lists/0")
+    both = {"schedule": "x", "cron": "@daily", "targets": [f"{web}/"], "audit": {"url": f"{web}/"}}
+    assert "one thing" in server.ask("POST", "/v1/schedules", both).body.decode()
 
 
 @pytest.mark.parametrize(

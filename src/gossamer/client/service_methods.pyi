@@ -5,6 +5,7 @@ from typing import Any, Literal
 
 import gossamer.frontier.stats
 import gossamer.model.summary
+import gossamer.operations.inputs_of_uses
 import gossamer.operations.results
 import gossamer.operations.results_of_uses
 import gossamer.operations.results_of_views
@@ -17,19 +18,7 @@ class ServiceMethods(ServiceCalls):
     def crawls(
         self,
         *,
-        state: Literal[
-            "running",
-            "paused",
-            "stopping",
-            "cancelling",
-            "ending",
-            "finished",
-            "limited",
-            "stopped",
-            "cancelled",
-            "failed",
-        ]
-        | None = None,
+        state: Literal['running', 'paused', 'stopping', 'cancelling', 'ending', 'finished', 'limited', 'stopped', 'cancelled', 'failed'] | None = None,
     ) -> Iterator[gossamer.operations.results.CrawlEntry]:
         """Lists crawls by name, each with its counts and current rates."""
     def start(
@@ -38,7 +27,7 @@ class ServiceMethods(ServiceCalls):
         sites: Sequence[str] = (),
         args: dict[str, str] = {},
         name: str | None = None,
-        scope: Literal["page", "prefix", "host", "domain", "any"] | None = None,
+        scope: Literal['page', 'prefix', 'host', 'domain', 'any'] | None = None,
         include: Sequence[str] = (),
         exclude: Sequence[str] = (),
         depth: int | None = None,
@@ -130,7 +119,7 @@ class ServiceMethods(ServiceCalls):
         self,
         crawl: str,
         *,
-        sort: Literal["waiting", "delay", "next", "host", "in_flight", "failing"] = "waiting",
+        sort: Literal['waiting', 'delay', 'next', 'host', 'in_flight', 'failing'] = 'waiting',
         limit: int = 20,
     ) -> list[gossamer.operations.results.CrawlHost]:
         """Lists the hosts of a crawl with their queues and delays."""
@@ -171,10 +160,7 @@ class ServiceMethods(ServiceCalls):
         host: str | None = None,
         since: str | None = None,
         where: Sequence[str] = (),
-        reason: Literal[
-            "robots", "scope", "depth", "budget", "trap", "nofollow", "private", "content-type", "filter"
-        ]
-        | None = None,
+        reason: Literal['robots', 'scope', 'depth', 'budget', 'trap', 'nofollow', 'private', 'content-type', 'filter'] | None = None,
     ) -> Iterator[dict[str, Any]]:
         """Lists the URLs that a crawl found and did not fetch, each with the reason and the rule that
         decided. Another media type streams all of them: NDJSON, CSV or Parquet."""
@@ -185,10 +171,7 @@ class ServiceMethods(ServiceCalls):
         host: str | None = None,
         since: str | None = None,
         where: Sequence[str] = (),
-        reason: Literal[
-            "robots", "scope", "depth", "budget", "trap", "nofollow", "private", "content-type", "filter"
-        ]
-        | None = None,
+        reason: Literal['robots', 'scope', 'depth', 'budget', 'trap', 'nofollow', 'private', 'content-type', 'filter'] | None = None,
         as_seeds: bool = False,
         dry_run: bool = False,
         confirm: str | None = None,
@@ -200,32 +183,7 @@ class ServiceMethods(ServiceCalls):
         crawl: str,
         *,
         host: str | None = None,
-        reason: Literal[
-            "dns",
-            "connect",
-            "tls",
-            "timeout",
-            "reset",
-            "collector",
-            "http-4xx",
-            "http-5xx",
-            "rate-limited",
-            "blocked",
-            "too-large",
-            "redirect-loop",
-            "proxy",
-            "login",
-            "robots-unreachable",
-            "given-up",
-            "parse",
-            "missing",
-            "too-complex",
-            "too-slow",
-            "sink",
-            "crash",
-            "expired",
-        ]
-        | None = None,
+        reason: Literal['dns', 'connect', 'tls', 'timeout', 'reset', 'collector', 'http-4xx', 'http-5xx', 'rate-limited', 'blocked', 'too-large', 'redirect-loop', 'proxy', 'login', 'robots-unreachable', 'given-up', 'parse', 'missing', 'too-complex', 'too-slow', 'sink', 'crash', 'expired'] | None = None,
         since: str | None = None,
     ) -> Iterator[gossamer.frontier.stats.Letter]:
         """Lists dead letters, which are URLs that a crawl gave up."""
@@ -234,32 +192,7 @@ class ServiceMethods(ServiceCalls):
         crawl: str,
         *,
         host: str | None = None,
-        reason: Literal[
-            "dns",
-            "connect",
-            "tls",
-            "timeout",
-            "reset",
-            "collector",
-            "http-4xx",
-            "http-5xx",
-            "rate-limited",
-            "blocked",
-            "too-large",
-            "redirect-loop",
-            "proxy",
-            "login",
-            "robots-unreachable",
-            "given-up",
-            "parse",
-            "missing",
-            "too-complex",
-            "too-slow",
-            "sink",
-            "crash",
-            "expired",
-        ]
-        | None = None,
+        reason: Literal['dns', 'connect', 'tls', 'timeout', 'reset', 'collector', 'http-4xx', 'http-5xx', 'rate-limited', 'blocked', 'too-large', 'redirect-loop', 'proxy', 'login', 'robots-unreachable', 'given-up', 'parse', 'missing', 'too-complex', 'too-slow', 'sink', 'crash', 'expired'] | None = None,
         since: str | None = None,
         dry_run: bool = False,
         confirm: str | None = None,
@@ -271,32 +204,7 @@ class ServiceMethods(ServiceCalls):
         crawl: str,
         *,
         host: str | None = None,
-        reason: Literal[
-            "dns",
-            "connect",
-            "tls",
-            "timeout",
-            "reset",
-            "collector",
-            "http-4xx",
-            "http-5xx",
-            "rate-limited",
-            "blocked",
-            "too-large",
-            "redirect-loop",
-            "proxy",
-            "login",
-            "robots-unreachable",
-            "given-up",
-            "parse",
-            "missing",
-            "too-complex",
-            "too-slow",
-            "sink",
-            "crash",
-            "expired",
-        ]
-        | None = None,
+        reason: Literal['dns', 'connect', 'tls', 'timeout', 'reset', 'collector', 'http-4xx', 'http-5xx', 'rate-limited', 'blocked', 'too-large', 'redirect-loop', 'proxy', 'login', 'robots-unreachable', 'given-up', 'parse', 'missing', 'too-complex', 'too-slow', 'sink', 'crash', 'expired'] | None = None,
         since: str | None = None,
         dry_run: bool = False,
         confirm: str | None = None,
@@ -351,17 +259,15 @@ class ServiceMethods(ServiceCalls):
         markdown: bool = False,
         html: bool = False,
         links: bool = False,
-        screenshot: Literal["page", "full"] | None = None,
+        screenshot: Literal['page', 'full'] | None = None,
     ) -> gossamer.operations.results.ScrapedPage:
         """Fetches and reads one page, and stores nothing. robots.txt, limits and guards apply as in a crawl."""
     def add_webhook(
         self,
         url: str,
         *,
-        events: Sequence[
-            Literal["crawl.started", "crawl.updated", "crawl.changed", "crawl.ended", "items"]
-        ] = (),
-        crawls: str = "",
+        events: Sequence[Literal['crawl.started', 'crawl.updated', 'crawl.changed', 'crawl.ended', 'items']] = (),
+        crawls: str = '',
         secret: str | None = None,
     ) -> gossamer.operations.results.AddedWebhook:
         """Adds a receiver of events. The answer contains the secret, which is never shown again. Events are
@@ -386,7 +292,7 @@ class ServiceMethods(ServiceCalls):
     def price_report(
         self,
         *,
-        history: str = "prices",
+        history: str = 'prices',
         days: int = 30,
         shop: str | None = None,
         tag: str | None = None,
@@ -394,23 +300,23 @@ class ServiceMethods(ServiceCalls):
     ) -> str:
         """Returns the report on a price history: the biggest moves with charts, the market, failing and stale
         targets."""
-    def rank_report(self, *, history: str = "ranks", days: int = 30, domain: str | None = None) -> str:
+    def rank_report(self, *, history: str = 'ranks', days: int = 30, domain: str | None = None) -> str:
         """Returns the report on a rank history: gains and losses, histories, competitors, features, failed
         checks."""
-    def keyword_report(self, *, folder: str = "keywords", run: str | None = None) -> str:
+    def keyword_report(self, *, folder: str = 'keywords', run: str | None = None) -> str:
         """Returns the report on a count of keywords: keywords with contexts, terms, gaps, overlap, trends."""
     def audit_report(self, audit: str) -> str:
         """Returns the report on the last complete audit of a site: findings by check, what is new, what is
         fixed."""
-    def price_matches(self, *, history: str = "prices", skipped: bool = False) -> Iterator[dict[str, Any]]:
+    def price_matches(self, *, history: str = 'prices', skipped: bool = False) -> Iterator[dict[str, Any]]:
         """Lists pairs of offers with similar names that wait for a decision of a person, most similar first."""
     def price_decide(
         self,
         one: str,
         other: str,
-        decision: Literal["same", "different", "later"],
+        decision: Literal['same', 'different', 'later'],
         *,
-        history: str = "prices",
+        history: str = 'prices',
     ) -> gossamer.operations.results_of_views.MatchDecision:
         """Decides whether two targets offer the same product. `later` keeps the pair aside."""
     def explain(
@@ -426,7 +332,7 @@ class ServiceMethods(ServiceCalls):
         self,
         url: str,
         *,
-        scope: Literal["host", "domain"] = "host",
+        scope: Literal['host', 'domain'] = 'host',
         search: str | None = None,
         sitemaps: bool = True,
         pages: int = 1,
@@ -442,7 +348,7 @@ class ServiceMethods(ServiceCalls):
         self,
         host: str,
         *,
-        rung: Literal["plain", "impersonated", "browser", "unlocker"] | None = None,
+        rung: Literal['plain', 'impersonated', 'browser', 'unlocker'] | None = None,
     ) -> gossamer.operations.results_of_uses.RungChange:
         """Fetches the pages of a host only with one rung of the ladder, in all crawls whose ladder has it."""
     def rates(self) -> dict[str, float]:
@@ -458,7 +364,7 @@ class ServiceMethods(ServiceCalls):
     def alerts(
         self,
         *,
-        state: Literal["firing", "pending", "resolved"] | None = None,
+        state: Literal['firing', 'pending', 'resolved'] | None = None,
     ) -> gossamer.operations.results_of_uses.AlertList:
         """Lists firing, pending and resolved alerts, and muted rules."""
     def mute_alerts(
@@ -481,12 +387,16 @@ class ServiceMethods(ServiceCalls):
         *,
         targets: Sequence[str] = (),
         sites: Sequence[str] = (),
+        prices: gossamer.operations.inputs_of_uses.StartPriceRun | None = None,
+        ranks: gossamer.operations.inputs_of_uses.StartRankRun | None = None,
+        keywords: gossamer.operations.inputs_of_uses.StartKeywordRun | None = None,
+        audit: gossamer.operations.inputs_of_uses.StartAudit | None = None,
         tz: str | None = None,
         jitter: float | None = None,
         spread: float | None = None,
         missed: str | None = None,
-        overlap: Literal["skip", "queue"] | None = None,
-        scope: Literal["page", "prefix", "host", "domain", "any"] | None = None,
+        overlap: Literal['skip', 'queue'] | None = None,
+        scope: Literal['page', 'prefix', 'host', 'domain', 'any'] | None = None,
         include: Sequence[str] = (),
         exclude: Sequence[str] = (),
         depth: int | None = None,
@@ -499,8 +409,8 @@ class ServiceMethods(ServiceCalls):
         links: bool = False,
         refresh: bool = False,
     ) -> gossamer.operations.results_of_uses.ScheduleChange:
-        """Adds a crawl by the clock, or changes the schedule of this name. A `gossamer scheduler` starts the
-        crawls."""
+        """Adds a crawl or a run of a use by the clock, or changes the schedule of this name. A `gossamer
+        scheduler` starts it."""
     def pause_schedule(self, schedule: str) -> gossamer.operations.results_of_uses.ScheduleChange:
         """Pauses a schedule until it is resumed. Its running crawls are not stopped."""
     def resume_schedule(self, schedule: str) -> gossamer.operations.results_of_uses.ScheduleChange:
@@ -519,7 +429,7 @@ class ServiceMethods(ServiceCalls):
     def runs(
         self,
         *,
-        use: Literal["prices", "ranks", "keywords", "audit", "schedule"] | None = None,
+        use: Literal['prices', 'ranks', 'keywords', 'audit', 'schedule'] | None = None,
     ) -> Iterator[gossamer.operations.results_of_uses.CommandRun]:
         """Lists the runs that were started by the API, by name: prices, ranks, keywords, audits and
         schedules."""
@@ -531,7 +441,7 @@ class ServiceMethods(ServiceCalls):
     def price_list(
         self,
         *,
-        history: str = "prices",
+        history: str = 'prices',
         shop: str | None = None,
         tag: str | None = None,
         product: str | None = None,
@@ -540,7 +450,7 @@ class ServiceMethods(ServiceCalls):
     def price_moves(
         self,
         *,
-        history: str = "prices",
+        history: str = 'prices',
         shop: str | None = None,
         tag: str | None = None,
         product: str | None = None,
@@ -551,14 +461,14 @@ class ServiceMethods(ServiceCalls):
     def price_market(
         self,
         *,
-        history: str = "prices",
+        history: str = 'prices',
         product: str | None = None,
     ) -> Iterator[dict[str, Any]]:
         """Compares the offers of a product, or of all products with several targets, cheapest first."""
     def price_stale(
         self,
         *,
-        history: str = "prices",
+        history: str = 'prices',
         shop: str | None = None,
         tag: str | None = None,
         product: str | None = None,
@@ -568,27 +478,27 @@ class ServiceMethods(ServiceCalls):
     def price_failing(
         self,
         *,
-        history: str = "prices",
-        state: Literal["gone", "moved", "blocked", "empty", "failed", "no-price", "undecided"] | None = None,
+        history: str = 'prices',
+        state: Literal['gone', 'moved', 'blocked', 'empty', 'failed', 'no-price', 'undecided'] | None = None,
         shop: str | None = None,
         runs: int = 1,
     ) -> Iterator[dict[str, Any]]:
         """Lists the targets that fail: since when, in how many runs, and the last response."""
-    def price_shops(self, *, history: str = "prices") -> Iterator[dict[str, Any]]:
+    def price_shops(self, *, history: str = 'prices') -> Iterator[dict[str, Any]]:
         """Lists the shops with their state: ok, redesigned, away or moved."""
     def price_series(
         self,
         target: str,
         *,
-        history: str = "prices",
-        variant: str = "",
+        history: str = 'prices',
+        variant: str = '',
         since: str | None = None,
     ) -> Iterator[dict[str, Any]]:
         """Lists the prices of a target, oldest first. Each holds from its time until that of the next row."""
     def price_events(
         self,
         *,
-        history: str = "prices",
+        history: str = 'prices',
         target: str | None = None,
         kind: str | None = None,
         since: str | None = None,
@@ -599,7 +509,7 @@ class ServiceMethods(ServiceCalls):
         *,
         lists: Sequence[str] = (),
         urls: Sequence[str] = (),
-        history: str = "prices",
+        history: str = 'prices',
         delay: float | None = None,
         within: float | None = None,
         spread: float | None = None,
@@ -612,7 +522,7 @@ class ServiceMethods(ServiceCalls):
     def rank_positions(
         self,
         *,
-        history: str = "ranks",
+        history: str = 'ranks',
         domain: str | None = None,
         days: int = 7,
         moves: bool = False,
@@ -623,7 +533,7 @@ class ServiceMethods(ServiceCalls):
         self,
         keyword: str,
         *,
-        history: str = "ranks",
+        history: str = 'ranks',
         domain: str | None = None,
         days: int = 30,
     ) -> Iterator[dict[str, Any]]:
@@ -631,23 +541,23 @@ class ServiceMethods(ServiceCalls):
     def rank_competitors(
         self,
         *,
-        history: str = "ranks",
+        history: str = 'ranks',
         domain: str | None = None,
         side_by_side: bool = False,
     ) -> Iterator[dict[str, Any]]:
         """Compares domains by share of voice, or side by side for each keyword."""
-    def rank_features(self, *, history: str = "ranks", days: int = 30) -> Iterator[dict[str, Any]]:
+    def rank_features(self, *, history: str = 'ranks', days: int = 30) -> Iterator[dict[str, Any]]:
         """Lists the features of first result pages, and how often they contain own domains."""
-    def rank_volatility(self, *, history: str = "ranks", days: int = 30) -> Iterator[dict[str, Any]]:
+    def rank_volatility(self, *, history: str = 'ranks', days: int = 30) -> Iterator[dict[str, Any]]:
         """Lists how much the first ten results changed from run to run."""
-    def rank_competing(self, *, history: str = "ranks", days: int = 30) -> Iterator[dict[str, Any]]:
+    def rank_competing(self, *, history: str = 'ranks', days: int = 30) -> Iterator[dict[str, Any]]:
         """Lists the keywords for which several own pages compete."""
-    def rank_failing(self, *, history: str = "ranks") -> Iterator[dict[str, Any]]:
+    def rank_failing(self, *, history: str = 'ranks') -> Iterator[dict[str, Any]]:
         """Lists the searches that were never checked, and those whose last check failed or was skipped."""
     def rank_events(
         self,
         *,
-        history: str = "ranks",
+        history: str = 'ranks',
         kind: str | None = None,
         since: str | None = None,
     ) -> Iterator[dict[str, Any]]:
@@ -656,10 +566,10 @@ class ServiceMethods(ServiceCalls):
         self,
         lists: Sequence[str],
         *,
-        history: str = "ranks",
+        history: str = 'ranks',
         budget: int | None = None,
         first: int | None = None,
-        strategy: Literal["smart", "custom", "basic"] | None = None,
+        strategy: Literal['smart', 'custom', 'basic'] | None = None,
         no_fallback: bool = False,
         failed: bool = False,
         domain: str | None = None,
@@ -673,12 +583,12 @@ class ServiceMethods(ServiceCalls):
         """Starts a rank run by the provider of the server's settings, and records positions. It spends
         credits: `budget` limits those of a day. A run that was stopped continues with the next one, and pays
         for no page twice."""
-    def keyword_runs(self, *, folder: str = "keywords") -> Iterator[dict[str, Any]]:
+    def keyword_runs(self, *, folder: str = 'keywords') -> Iterator[dict[str, Any]]:
         """Lists the keyword counts of a folder, oldest first."""
     def keyword_totals(
         self,
         *,
-        folder: str = "keywords",
+        folder: str = 'keywords',
         run: str | None = None,
         site: str | None = None,
     ) -> Iterator[dict[str, Any]]:
@@ -686,7 +596,7 @@ class ServiceMethods(ServiceCalls):
     def keyword_terms(
         self,
         *,
-        folder: str = "keywords",
+        folder: str = 'keywords',
         run: str | None = None,
         site: str | None = None,
         language: str | None = None,
@@ -697,7 +607,7 @@ class ServiceMethods(ServiceCalls):
         self,
         keyword: str,
         *,
-        folder: str = "keywords",
+        folder: str = 'keywords',
         run: str | None = None,
         site: str | None = None,
     ) -> Iterator[dict[str, Any]]:
@@ -707,21 +617,21 @@ class ServiceMethods(ServiceCalls):
         mine: str,
         theirs: str,
         *,
-        folder: str = "keywords",
+        folder: str = 'keywords',
         run: str | None = None,
     ) -> Iterator[dict[str, Any]]:
         """Lists the keywords and terms that a competitor's pages have and the own pages do not have."""
     def keyword_overlap(
         self,
         *,
-        folder: str = "keywords",
+        folder: str = 'keywords',
         run: str | None = None,
     ) -> Iterator[dict[str, Any]]:
         """Compares the sites of a run pair by pair: the keywords on both sites, and on only one."""
     def keyword_cannibals(
         self,
         *,
-        folder: str = "keywords",
+        folder: str = 'keywords',
         run: str | None = None,
         site: str | None = None,
     ) -> Iterator[dict[str, Any]]:
@@ -730,7 +640,7 @@ class ServiceMethods(ServiceCalls):
         self,
         keyword: str,
         *,
-        folder: str = "keywords",
+        folder: str = 'keywords',
         site: str | None = None,
     ) -> Iterator[dict[str, Any]]:
         """Lists how often a keyword was found in each run, oldest first."""
@@ -740,11 +650,11 @@ class ServiceMethods(ServiceCalls):
         urls: Sequence[str] = (),
         keywords: Sequence[str] = (),
         lists: Sequence[str] = (),
-        folder: str = "keywords",
+        folder: str = 'keywords',
         stem: str | None = None,
         context: int | None = None,
         limit: int | None = None,
-        scope: Literal["page", "prefix", "host", "domain", "any"] | None = None,
+        scope: Literal['page', 'prefix', 'host', 'domain', 'any'] | None = None,
         include: Sequence[str] = (),
         exclude: Sequence[str] = (),
         delay: float | None = None,
@@ -763,7 +673,7 @@ class ServiceMethods(ServiceCalls):
         audit: str,
         *,
         check: str | None = None,
-        severity: Literal["error", "warning", "notice", "info"] | None = None,
+        severity: Literal['error', 'warning', 'notice', 'info'] | None = None,
         new: bool = False,
     ) -> Iterator[dict[str, Any]]:
         """Lists the findings of the last complete audit of a site."""
@@ -806,19 +716,7 @@ class AsyncServiceMethods:
     def crawls(
         self,
         *,
-        state: Literal[
-            "running",
-            "paused",
-            "stopping",
-            "cancelling",
-            "ending",
-            "finished",
-            "limited",
-            "stopped",
-            "cancelled",
-            "failed",
-        ]
-        | None = None,
+        state: Literal['running', 'paused', 'stopping', 'cancelling', 'ending', 'finished', 'limited', 'stopped', 'cancelled', 'failed'] | None = None,
     ) -> AsyncIterator[gossamer.operations.results.CrawlEntry]:
         """Lists crawls by name, each with its counts and current rates."""
     async def start(
@@ -827,7 +725,7 @@ class AsyncServiceMethods:
         sites: Sequence[str] = (),
         args: dict[str, str] = {},
         name: str | None = None,
-        scope: Literal["page", "prefix", "host", "domain", "any"] | None = None,
+        scope: Literal['page', 'prefix', 'host', 'domain', 'any'] | None = None,
         include: Sequence[str] = (),
         exclude: Sequence[str] = (),
         depth: int | None = None,
@@ -919,7 +817,7 @@ class AsyncServiceMethods:
         self,
         crawl: str,
         *,
-        sort: Literal["waiting", "delay", "next", "host", "in_flight", "failing"] = "waiting",
+        sort: Literal['waiting', 'delay', 'next', 'host', 'in_flight', 'failing'] = 'waiting',
         limit: int = 20,
     ) -> list[gossamer.operations.results.CrawlHost]:
         """Lists the hosts of a crawl with their queues and delays."""
@@ -960,10 +858,7 @@ class AsyncServiceMethods:
         host: str | None = None,
         since: str | None = None,
         where: Sequence[str] = (),
-        reason: Literal[
-            "robots", "scope", "depth", "budget", "trap", "nofollow", "private", "content-type", "filter"
-        ]
-        | None = None,
+        reason: Literal['robots', 'scope', 'depth', 'budget', 'trap', 'nofollow', 'private', 'content-type', 'filter'] | None = None,
     ) -> AsyncIterator[dict[str, Any]]:
         """Lists the URLs that a crawl found and did not fetch, each with the reason and the rule that
         decided. Another media type streams all of them: NDJSON, CSV or Parquet."""
@@ -974,10 +869,7 @@ class AsyncServiceMethods:
         host: str | None = None,
         since: str | None = None,
         where: Sequence[str] = (),
-        reason: Literal[
-            "robots", "scope", "depth", "budget", "trap", "nofollow", "private", "content-type", "filter"
-        ]
-        | None = None,
+        reason: Literal['robots', 'scope', 'depth', 'budget', 'trap', 'nofollow', 'private', 'content-type', 'filter'] | None = None,
         as_seeds: bool = False,
         dry_run: bool = False,
         confirm: str | None = None,
@@ -989,32 +881,7 @@ class AsyncServiceMethods:
         crawl: str,
         *,
         host: str | None = None,
-        reason: Literal[
-            "dns",
-            "connect",
-            "tls",
-            "timeout",
-            "reset",
-            "collector",
-            "http-4xx",
-            "http-5xx",
-            "rate-limited",
-            "blocked",
-            "too-large",
-            "redirect-loop",
-            "proxy",
-            "login",
-            "robots-unreachable",
-            "given-up",
-            "parse",
-            "missing",
-            "too-complex",
-            "too-slow",
-            "sink",
-            "crash",
-            "expired",
-        ]
-        | None = None,
+        reason: Literal['dns', 'connect', 'tls', 'timeout', 'reset', 'collector', 'http-4xx', 'http-5xx', 'rate-limited', 'blocked', 'too-large', 'redirect-loop', 'proxy', 'login', 'robots-unreachable', 'given-up', 'parse', 'missing', 'too-complex', 'too-slow', 'sink', 'crash', 'expired'] | None = None,
         since: str | None = None,
     ) -> AsyncIterator[gossamer.frontier.stats.Letter]:
         """Lists dead letters, which are URLs that a crawl gave up."""
@@ -1023,32 +890,7 @@ class AsyncServiceMethods:
         crawl: str,
         *,
         host: str | None = None,
-        reason: Literal[
-            "dns",
-            "connect",
-            "tls",
-            "timeout",
-            "reset",
-            "collector",
-            "http-4xx",
-            "http-5xx",
-            "rate-limited",
-            "blocked",
-            "too-large",
-            "redirect-loop",
-            "proxy",
-            "login",
-            "robots-unreachable",
-            "given-up",
-            "parse",
-            "missing",
-            "too-complex",
-            "too-slow",
-            "sink",
-            "crash",
-            "expired",
-        ]
-        | None = None,
+        reason: Literal['dns', 'connect', 'tls', 'timeout', 'reset', 'collector', 'http-4xx', 'http-5xx', 'rate-limited', 'blocked', 'too-large', 'redirect-loop', 'proxy', 'login', 'robots-unreachable', 'given-up', 'parse', 'missing', 'too-complex', 'too-slow', 'sink', 'crash', 'expired'] | None = None,
         since: str | None = None,
         dry_run: bool = False,
         confirm: str | None = None,
@@ -1060,32 +902,7 @@ class AsyncServiceMethods:
         crawl: str,
         *,
         host: str | None = None,
-        reason: Literal[
-            "dns",
-            "connect",
-            "tls",
-            "timeout",
-            "reset",
-            "collector",
-            "http-4xx",
-            "http-5xx",
-            "rate-limited",
-            "blocked",
-            "too-large",
-            "redirect-loop",
-            "proxy",
-            "login",
-            "robots-unreachable",
-            "given-up",
-            "parse",
-            "missing",
-            "too-complex",
-            "too-slow",
-            "sink",
-            "crash",
-            "expired",
-        ]
-        | None = None,
+        reason: Literal['dns', 'connect', 'tls', 'timeout', 'reset', 'collector', 'http-4xx', 'http-5xx', 'rate-limited', 'blocked', 'too-large', 'redirect-loop', 'proxy', 'login', 'robots-unreachable', 'given-up', 'parse', 'missing', 'too-complex', 'too-slow', 'sink', 'crash', 'expired'] | None = None,
         since: str | None = None,
         dry_run: bool = False,
         confirm: str | None = None,
@@ -1140,17 +957,15 @@ class AsyncServiceMethods:
         markdown: bool = False,
         html: bool = False,
         links: bool = False,
-        screenshot: Literal["page", "full"] | None = None,
+        screenshot: Literal['page', 'full'] | None = None,
     ) -> gossamer.operations.results.ScrapedPage:
         """Fetches and reads one page, and stores nothing. robots.txt, limits and guards apply as in a crawl."""
     async def add_webhook(
         self,
         url: str,
         *,
-        events: Sequence[
-            Literal["crawl.started", "crawl.updated", "crawl.changed", "crawl.ended", "items"]
-        ] = (),
-        crawls: str = "",
+        events: Sequence[Literal['crawl.started', 'crawl.updated', 'crawl.changed', 'crawl.ended', 'items']] = (),
+        crawls: str = '',
         secret: str | None = None,
     ) -> gossamer.operations.results.AddedWebhook:
         """Adds a receiver of events. The answer contains the secret, which is never shown again. Events are
@@ -1175,7 +990,7 @@ class AsyncServiceMethods:
     async def price_report(
         self,
         *,
-        history: str = "prices",
+        history: str = 'prices',
         days: int = 30,
         shop: str | None = None,
         tag: str | None = None,
@@ -1183,10 +998,10 @@ class AsyncServiceMethods:
     ) -> str:
         """Returns the report on a price history: the biggest moves with charts, the market, failing and stale
         targets."""
-    async def rank_report(self, *, history: str = "ranks", days: int = 30, domain: str | None = None) -> str:
+    async def rank_report(self, *, history: str = 'ranks', days: int = 30, domain: str | None = None) -> str:
         """Returns the report on a rank history: gains and losses, histories, competitors, features, failed
         checks."""
-    async def keyword_report(self, *, folder: str = "keywords", run: str | None = None) -> str:
+    async def keyword_report(self, *, folder: str = 'keywords', run: str | None = None) -> str:
         """Returns the report on a count of keywords: keywords with contexts, terms, gaps, overlap, trends."""
     async def audit_report(self, audit: str) -> str:
         """Returns the report on the last complete audit of a site: findings by check, what is new, what is
@@ -1194,7 +1009,7 @@ class AsyncServiceMethods:
     def price_matches(
         self,
         *,
-        history: str = "prices",
+        history: str = 'prices',
         skipped: bool = False,
     ) -> AsyncIterator[dict[str, Any]]:
         """Lists pairs of offers with similar names that wait for a decision of a person, most similar first."""
@@ -1202,9 +1017,9 @@ class AsyncServiceMethods:
         self,
         one: str,
         other: str,
-        decision: Literal["same", "different", "later"],
+        decision: Literal['same', 'different', 'later'],
         *,
-        history: str = "prices",
+        history: str = 'prices',
     ) -> gossamer.operations.results_of_views.MatchDecision:
         """Decides whether two targets offer the same product. `later` keeps the pair aside."""
     async def explain(
@@ -1220,7 +1035,7 @@ class AsyncServiceMethods:
         self,
         url: str,
         *,
-        scope: Literal["host", "domain"] = "host",
+        scope: Literal['host', 'domain'] = 'host',
         search: str | None = None,
         sitemaps: bool = True,
         pages: int = 1,
@@ -1236,7 +1051,7 @@ class AsyncServiceMethods:
         self,
         host: str,
         *,
-        rung: Literal["plain", "impersonated", "browser", "unlocker"] | None = None,
+        rung: Literal['plain', 'impersonated', 'browser', 'unlocker'] | None = None,
     ) -> gossamer.operations.results_of_uses.RungChange:
         """Fetches the pages of a host only with one rung of the ladder, in all crawls whose ladder has it."""
     async def rates(self) -> dict[str, float]:
@@ -1252,7 +1067,7 @@ class AsyncServiceMethods:
     async def alerts(
         self,
         *,
-        state: Literal["firing", "pending", "resolved"] | None = None,
+        state: Literal['firing', 'pending', 'resolved'] | None = None,
     ) -> gossamer.operations.results_of_uses.AlertList:
         """Lists firing, pending and resolved alerts, and muted rules."""
     async def mute_alerts(
@@ -1275,12 +1090,16 @@ class AsyncServiceMethods:
         *,
         targets: Sequence[str] = (),
         sites: Sequence[str] = (),
+        prices: gossamer.operations.inputs_of_uses.StartPriceRun | None = None,
+        ranks: gossamer.operations.inputs_of_uses.StartRankRun | None = None,
+        keywords: gossamer.operations.inputs_of_uses.StartKeywordRun | None = None,
+        audit: gossamer.operations.inputs_of_uses.StartAudit | None = None,
         tz: str | None = None,
         jitter: float | None = None,
         spread: float | None = None,
         missed: str | None = None,
-        overlap: Literal["skip", "queue"] | None = None,
-        scope: Literal["page", "prefix", "host", "domain", "any"] | None = None,
+        overlap: Literal['skip', 'queue'] | None = None,
+        scope: Literal['page', 'prefix', 'host', 'domain', 'any'] | None = None,
         include: Sequence[str] = (),
         exclude: Sequence[str] = (),
         depth: int | None = None,
@@ -1293,8 +1112,8 @@ class AsyncServiceMethods:
         links: bool = False,
         refresh: bool = False,
     ) -> gossamer.operations.results_of_uses.ScheduleChange:
-        """Adds a crawl by the clock, or changes the schedule of this name. A `gossamer scheduler` starts the
-        crawls."""
+        """Adds a crawl or a run of a use by the clock, or changes the schedule of this name. A `gossamer
+        scheduler` starts it."""
     async def pause_schedule(self, schedule: str) -> gossamer.operations.results_of_uses.ScheduleChange:
         """Pauses a schedule until it is resumed. Its running crawls are not stopped."""
     async def resume_schedule(self, schedule: str) -> gossamer.operations.results_of_uses.ScheduleChange:
@@ -1313,7 +1132,7 @@ class AsyncServiceMethods:
     def runs(
         self,
         *,
-        use: Literal["prices", "ranks", "keywords", "audit", "schedule"] | None = None,
+        use: Literal['prices', 'ranks', 'keywords', 'audit', 'schedule'] | None = None,
     ) -> AsyncIterator[gossamer.operations.results_of_uses.CommandRun]:
         """Lists the runs that were started by the API, by name: prices, ranks, keywords, audits and
         schedules."""
@@ -1325,7 +1144,7 @@ class AsyncServiceMethods:
     def price_list(
         self,
         *,
-        history: str = "prices",
+        history: str = 'prices',
         shop: str | None = None,
         tag: str | None = None,
         product: str | None = None,
@@ -1334,7 +1153,7 @@ class AsyncServiceMethods:
     def price_moves(
         self,
         *,
-        history: str = "prices",
+        history: str = 'prices',
         shop: str | None = None,
         tag: str | None = None,
         product: str | None = None,
@@ -1345,14 +1164,14 @@ class AsyncServiceMethods:
     def price_market(
         self,
         *,
-        history: str = "prices",
+        history: str = 'prices',
         product: str | None = None,
     ) -> AsyncIterator[dict[str, Any]]:
         """Compares the offers of a product, or of all products with several targets, cheapest first."""
     def price_stale(
         self,
         *,
-        history: str = "prices",
+        history: str = 'prices',
         shop: str | None = None,
         tag: str | None = None,
         product: str | None = None,
@@ -1362,27 +1181,27 @@ class AsyncServiceMethods:
     def price_failing(
         self,
         *,
-        history: str = "prices",
-        state: Literal["gone", "moved", "blocked", "empty", "failed", "no-price", "undecided"] | None = None,
+        history: str = 'prices',
+        state: Literal['gone', 'moved', 'blocked', 'empty', 'failed', 'no-price', 'undecided'] | None = None,
         shop: str | None = None,
         runs: int = 1,
     ) -> AsyncIterator[dict[str, Any]]:
         """Lists the targets that fail: since when, in how many runs, and the last response."""
-    def price_shops(self, *, history: str = "prices") -> AsyncIterator[dict[str, Any]]:
+    def price_shops(self, *, history: str = 'prices') -> AsyncIterator[dict[str, Any]]:
         """Lists the shops with their state: ok, redesigned, away or moved."""
     def price_series(
         self,
         target: str,
         *,
-        history: str = "prices",
-        variant: str = "",
+        history: str = 'prices',
+        variant: str = '',
         since: str | None = None,
     ) -> AsyncIterator[dict[str, Any]]:
         """Lists the prices of a target, oldest first. Each holds from its time until that of the next row."""
     def price_events(
         self,
         *,
-        history: str = "prices",
+        history: str = 'prices',
         target: str | None = None,
         kind: str | None = None,
         since: str | None = None,
@@ -1393,7 +1212,7 @@ class AsyncServiceMethods:
         *,
         lists: Sequence[str] = (),
         urls: Sequence[str] = (),
-        history: str = "prices",
+        history: str = 'prices',
         delay: float | None = None,
         within: float | None = None,
         spread: float | None = None,
@@ -1406,7 +1225,7 @@ class AsyncServiceMethods:
     def rank_positions(
         self,
         *,
-        history: str = "ranks",
+        history: str = 'ranks',
         domain: str | None = None,
         days: int = 7,
         moves: bool = False,
@@ -1417,7 +1236,7 @@ class AsyncServiceMethods:
         self,
         keyword: str,
         *,
-        history: str = "ranks",
+        history: str = 'ranks',
         domain: str | None = None,
         days: int = 30,
     ) -> AsyncIterator[dict[str, Any]]:
@@ -1425,23 +1244,23 @@ class AsyncServiceMethods:
     def rank_competitors(
         self,
         *,
-        history: str = "ranks",
+        history: str = 'ranks',
         domain: str | None = None,
         side_by_side: bool = False,
     ) -> AsyncIterator[dict[str, Any]]:
         """Compares domains by share of voice, or side by side for each keyword."""
-    def rank_features(self, *, history: str = "ranks", days: int = 30) -> AsyncIterator[dict[str, Any]]:
+    def rank_features(self, *, history: str = 'ranks', days: int = 30) -> AsyncIterator[dict[str, Any]]:
         """Lists the features of first result pages, and how often they contain own domains."""
-    def rank_volatility(self, *, history: str = "ranks", days: int = 30) -> AsyncIterator[dict[str, Any]]:
+    def rank_volatility(self, *, history: str = 'ranks', days: int = 30) -> AsyncIterator[dict[str, Any]]:
         """Lists how much the first ten results changed from run to run."""
-    def rank_competing(self, *, history: str = "ranks", days: int = 30) -> AsyncIterator[dict[str, Any]]:
+    def rank_competing(self, *, history: str = 'ranks', days: int = 30) -> AsyncIterator[dict[str, Any]]:
         """Lists the keywords for which several own pages compete."""
-    def rank_failing(self, *, history: str = "ranks") -> AsyncIterator[dict[str, Any]]:
+    def rank_failing(self, *, history: str = 'ranks') -> AsyncIterator[dict[str, Any]]:
         """Lists the searches that were never checked, and those whose last check failed or was skipped."""
     def rank_events(
         self,
         *,
-        history: str = "ranks",
+        history: str = 'ranks',
         kind: str | None = None,
         since: str | None = None,
     ) -> AsyncIterator[dict[str, Any]]:
@@ -1450,10 +1269,10 @@ class AsyncServiceMethods:
         self,
         lists: Sequence[str],
         *,
-        history: str = "ranks",
+        history: str = 'ranks',
         budget: int | None = None,
         first: int | None = None,
-        strategy: Literal["smart", "custom", "basic"] | None = None,
+        strategy: Literal['smart', 'custom', 'basic'] | None = None,
         no_fallback: bool = False,
         failed: bool = False,
         domain: str | None = None,
@@ -1467,12 +1286,12 @@ class AsyncServiceMethods:
         """Starts a rank run by the provider of the server's settings, and records positions. It spends
         credits: `budget` limits those of a day. A run that was stopped continues with the next one, and pays
         for no page twice."""
-    def keyword_runs(self, *, folder: str = "keywords") -> AsyncIterator[dict[str, Any]]:
+    def keyword_runs(self, *, folder: str = 'keywords') -> AsyncIterator[dict[str, Any]]:
         """Lists the keyword counts of a folder, oldest first."""
     def keyword_totals(
         self,
         *,
-        folder: str = "keywords",
+        folder: str = 'keywords',
         run: str | None = None,
         site: str | None = None,
     ) -> AsyncIterator[dict[str, Any]]:
@@ -1480,7 +1299,7 @@ class AsyncServiceMethods:
     def keyword_terms(
         self,
         *,
-        folder: str = "keywords",
+        folder: str = 'keywords',
         run: str | None = None,
         site: str | None = None,
         language: str | None = None,
@@ -1491,7 +1310,7 @@ class AsyncServiceMethods:
         self,
         keyword: str,
         *,
-        folder: str = "keywords",
+        folder: str = 'keywords',
         run: str | None = None,
         site: str | None = None,
     ) -> AsyncIterator[dict[str, Any]]:
@@ -1501,21 +1320,21 @@ class AsyncServiceMethods:
         mine: str,
         theirs: str,
         *,
-        folder: str = "keywords",
+        folder: str = 'keywords',
         run: str | None = None,
     ) -> AsyncIterator[dict[str, Any]]:
         """Lists the keywords and terms that a competitor's pages have and the own pages do not have."""
     def keyword_overlap(
         self,
         *,
-        folder: str = "keywords",
+        folder: str = 'keywords',
         run: str | None = None,
     ) -> AsyncIterator[dict[str, Any]]:
         """Compares the sites of a run pair by pair: the keywords on both sites, and on only one."""
     def keyword_cannibals(
         self,
         *,
-        folder: str = "keywords",
+        folder: str = 'keywords',
         run: str | None = None,
         site: str | None = None,
     ) -> AsyncIterator[dict[str, Any]]:
@@ -1524,7 +1343,7 @@ class AsyncServiceMethods:
         self,
         keyword: str,
         *,
-        folder: str = "keywords",
+        folder: str = 'keywords',
         site: str | None = None,
     ) -> AsyncIterator[dict[str, Any]]:
         """Lists how often a keyword was found in each run, oldest first."""
@@ -1534,11 +1353,11 @@ class AsyncServiceMethods:
         urls: Sequence[str] = (),
         keywords: Sequence[str] = (),
         lists: Sequence[str] = (),
-        folder: str = "keywords",
+        folder: str = 'keywords',
         stem: str | None = None,
         context: int | None = None,
         limit: int | None = None,
-        scope: Literal["page", "prefix", "host", "domain", "any"] | None = None,
+        scope: Literal['page', 'prefix', 'host', 'domain', 'any'] | None = None,
         include: Sequence[str] = (),
         exclude: Sequence[str] = (),
         delay: float | None = None,
@@ -1557,7 +1376,7 @@ class AsyncServiceMethods:
         audit: str,
         *,
         check: str | None = None,
-        severity: Literal["error", "warning", "notice", "info"] | None = None,
+        severity: Literal['error', 'warning', 'notice', 'info'] | None = None,
         new: bool = False,
     ) -> AsyncIterator[dict[str, Any]]:
         """Lists the findings of the last complete audit of a site."""

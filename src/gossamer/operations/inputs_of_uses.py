@@ -178,7 +178,7 @@ class RunSchedule(Input):
 
 
 class AddSchedule(Input):
-    """A crawl by the clock. Options have the names and meanings of `gossamer schedule add`."""
+    """A crawl or a run of a use by the clock. Options have the names and meanings of `gossamer schedule add`."""
 
     schedule: ScheduleName
     cron: Annotated[
@@ -193,6 +193,14 @@ class AddSchedule(Input):
     targets: Annotated[list[Target], Meta(max_length=1000)] = []
     sites: Annotated[list[SiteName], Meta(max_length=100)] = []
     """Names of site files in the folder that `serve --sites` names."""
+    prices: StartPriceRun | None = None
+    """A price run in place of a crawl. Options of crawls do not apply to it."""
+    ranks: StartRankRun | None = None
+    """A rank run in place of a crawl."""
+    keywords: StartKeywordRun | None = None
+    """A keyword count in place of a crawl."""
+    audit: StartAudit | None = None
+    """An audit in place of a crawl."""
     tz: Annotated[str, Meta(pattern=r"^[A-Za-z0-9_+/-]{1,60}$")] | None = None
     jitter: Seconds | None = None
     spread: Seconds | None = None

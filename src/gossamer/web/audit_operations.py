@@ -128,6 +128,11 @@ async def audit_run(
 ) -> results_of_uses.CommandRun:
     """Starts an audit: crawls a site, and reports what is broken in it. The next audit shows which findings are new and
     which are fixed. An interrupted audit continues."""
+    return await start_run(context, "audit", await audit_run_words(context, given), given.wait)
+
+
+async def audit_run_words(context: OperationContext, given: inputs_of_uses.StartAudit) -> list[str]:
+    """Returns the words of the command behind `audit_run`. Raises InvalidField."""
     check_target(given.url, context.settings, "/url")
     name = given.audit or host_of(start_url(given.url)).replace(":", "-")
     check_seen(context, name, "/audit")
@@ -142,4 +147,4 @@ async def audit_run(
     )
     await asyncio.to_thread(make_folder, data / "audits")  # the command checks the place of its output first
     words += [f"--output={data / 'audits' / name}.html", "--json", "--quiet", "--", given.url]
-    return await start_run(context, "audit", words, given.wait)
+    return words

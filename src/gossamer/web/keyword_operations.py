@@ -133,6 +133,11 @@ async def keyword_trend(context: OperationContext, given: inputs.KeywordTrend) -
 async def keyword_run(context: OperationContext, given: inputs.StartKeywordRun) -> results_of_uses.CommandRun:
     """Starts a keyword count: crawls sites, counts keywords in their main texts, and discovers the terms that matter.
     Lists are files in the folder of `serve`."""
+    return await start_run(context, "keywords", keyword_run_words(context, given), given.wait)
+
+
+def keyword_run_words(context: OperationContext, given: inputs.StartKeywordRun) -> list[str]:
+    """Returns the words of the command behind `keyword_run`. Raises InvalidField."""
     for number, url in enumerate(given.urls):
         check_target(url, context.settings, f"/urls/{number}")
     for number, word in enumerate(given.keywords):
@@ -146,4 +151,4 @@ async def keyword_run(context: OperationContext, given: inputs.StartKeywordRun) 
         given, *("stem", "context", "limit", "scope", "include", "exclude", "delay", "if_older", "fresh")
     )
     words += ["--json", "--quiet", "--", *given.urls]
-    return await start_run(context, "keywords", words, given.wait)
+    return words

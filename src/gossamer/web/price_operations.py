@@ -161,6 +161,11 @@ async def price_decide(
 async def price_run(context: OperationContext, given: inputs.StartPriceRun) -> results_of_uses.CommandRun:
     """Starts a price run: visits all product pages, and records every change. The lists are files in the folder of
     `serve`. A run that was stopped continues with the next one."""
+    return await start_run(context, "prices", price_run_words(context, given), given.wait)
+
+
+def price_run_words(context: OperationContext, given: inputs.StartPriceRun) -> list[str]:
+    """Returns the words of the command behind `price_run`. Raises InvalidField."""
     if not given.lists and not given.urls:
         raise InvalidField("no target: give lists (names of files) or urls", "/lists")
     for number, url in enumerate(given.urls):
@@ -169,4 +174,4 @@ async def price_run(context: OperationContext, given: inputs.StartPriceRun) -> r
     words += [f"--data={data_folder(context)}"]
     words += options_of(given, "delay", "within", "spread", "partly", "if_older")
     words += ["--json", "--quiet", "--", *list_words(context, given.lists), *given.urls]
-    return await start_run(context, "prices", words, given.wait)
+    return words

@@ -102,6 +102,11 @@ def rank_events(base: RankHistory, given: inputs.ListRankEvents, most: int) -> R
 async def rank_run(context: OperationContext, given: inputs.StartRankRun) -> results_of_uses.CommandRun:
     """Starts a rank run by the provider of the server's settings, and records positions. It spends credits: `budget`
     limits those of a day. A run that was stopped continues with the next one, and pays for no page twice."""
+    return await start_run(context, "ranks", rank_run_words(context, given), given.wait)
+
+
+def rank_run_words(context: OperationContext, given: inputs.StartRankRun) -> list[str]:
+    """Returns the words of the command behind `rank_run`. Raises InvalidField."""
     words = ["ranks", "run", *context.words, history_option(context, given.history)]
     words += [f"--data={data_folder(context)}"]
     words += options_of(
@@ -110,4 +115,4 @@ async def rank_run(context: OperationContext, given: inputs.StartRankRun) -> res
         *("language", "device", "if_older"),
     )
     words += ["--json", "--quiet", "--", *list_words(context, given.lists)]
-    return await start_run(context, "ranks", words, given.wait)
+    return words

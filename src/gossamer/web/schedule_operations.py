@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from gossamer.errors import InvalidField
 from gossamer.operations import inputs, results_of_uses
 from gossamer.operations import inputs_of_uses as given_inputs
@@ -10,6 +12,10 @@ from gossamer.operations.context import OperationContext
 from gossamer.operations.guarded_targets import check_target
 from gossamer.scheduler.schedule_rows import change_schedule, run_rows, schedule_rows
 from gossamer.state.schedules import Schedules
+from gossamer.web.audit_operations import audit_run_words
+from gossamer.web.keyword_operations import keyword_run_words
+from gossamer.web.price_operations import price_run_words
+from gossamer.web.rank_operations import rank_run_words
 from gossamer.web.use_tables import options_of
 
 
@@ -29,20 +35,47 @@ async def schedule_runs(
 async def schedule_add(
     context: OperationContext, given: given_inputs.AddSchedule
 ) -> results_of_uses.ScheduleChange:
-    """Adds a crawl by the clock, or changes the schedule of this name. A `gossamer scheduler` starts the crawls."""
-    if not given.targets and not given.sites:
-        raise InvalidField("no target: give targets (URLs) or sites (names of site files)", "/targets")
-    for number, text in enumerate(given.targets):
-        check_target(text, context.settings, f"/targets/{number}")
-    files = [context.site_file(name, f"/sites/{number}") for number, name in enumerate(given.sites)]
-    words = ["schedule", "add", *context.words, "--json", "--quiet"]
+    """Adds a crawl or a run of a use by the clock, or changes the schedule of this name. A `gossamer scheduler` starts
+    it."""
+    uses = [name for name in ("prices", "ranks", "keywords", "audit") if getattr(given, name) is not None]
+    begun = await _begun(context, given, uses)
+    # the options of the server's crawls stand in the command of a use itself
+    words = ["schedule", "add", *(() if uses else context.words), "--json", "--quiet"]
     words += options_of(
         given,
         *("tz", "jitter", "spread", "missed", "overlap", "scope", "include", "exclude", "depth", "limit"),
         *("time_limit", "delay", "rate", "sitemaps", "text", "links", "refresh"),
     )
-    found = await command_answer(context, [*words, "--", given.schedule, given.cron, *given.targets, *files])
+    found = await command_answer(context, [*words, "--", given.schedule, given.cron, *begun])
     return results_of_uses.ScheduleChange(schedule=found["schedule"], did=found["did"], next=found["next"])
+
+
+async def _begun(
+    context: OperationContext, given: given_inputs.AddSchedule, uses: Sequence[str]
+) -> list[str]:
+    """Returns the targets or the command of a schedule. `uses`: the uses that are given. Raises InvalidField."""
+    if len(uses) + bool(given.targets or given.sites) > 1:
+        raise InvalidField(
+            f"a schedule starts one thing: either targets and sites, or {uses[0]}", f"/{uses[0]}"
+        )
+    if not uses and not given.targets and not given.sites:
+        text = "no target: give targets (URLs), sites (names of site files), prices, ranks, keywords or audit"
+        raise InvalidField(text, "/targets")
+    try:
+        if given.prices is not None:
+            return price_run_words(context, given.prices)
+        if given.ranks is not None:
+            return rank_run_words(context, given.ranks)
+        if given.keywords is not None:
+            return keyword_run_words(context, given.keywords)
+        if given.audit is not None:
+            return await audit_run_words(context, given.audit)
+    except InvalidField as error:
+        raise InvalidField(str(error), f"/{uses[0]}{error.pointer}") from None
+    for number, text in enumerate(given.targets):
+        check_target(text, context.settings, f"/targets/{number}")
+    files = [context.site_file(name, f"/sites/{number}") for number, name in enumerate(given.sites)]
+    return [*given.targets, *files]
 
 
 async def schedule_pause(
