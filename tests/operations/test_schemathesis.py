@@ -35,7 +35,7 @@ expected-statuses = ["400", "401", "403", "404", "405", "409", "412", "413", "41
 
 def fitted(found: Any) -> bytes:
     """Returns the document without cursors and comparisons, because made-up ones are refused whatever their
-    form: they belong to no list, and name fields that no row has. A schedule needs targets or sites, so it gets targets."""
+    form: they belong to no list, and name fields that no row has. A schedule starts one thing, so it gets targets alone."""
     for path in found["paths"].values():
         for operation in path.values():
             given = operation.get("parameters", [])
@@ -43,6 +43,8 @@ def fitted(found: Any) -> bytes:
     schedule = found["paths"]["/v1/schedules"]["post"]["requestBody"]["content"]["application/json"]["schema"]
     schedule["required"] = [*schedule["required"], "targets"]
     schedule["properties"]["targets"]["minItems"] = 1
+    for use in ("prices", "ranks", "keywords", "audit"):
+        del schedule["properties"][use]
     return msgspec.json.encode(found)
 
 
