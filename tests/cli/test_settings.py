@@ -238,7 +238,7 @@ def test_a_page_cap_that_was_given_is_flat() -> None:
 
 def test_settings_are_few_frozen_described_and_survive_json() -> None:
     assert list(ABOUT) == list(Settings.__struct_fields__)
-    assert len(ABOUT) < 78
+    assert len(ABOUT) < 84
     assert set(schema()["properties"]) == set(ABOUT)
     with pytest.raises(AttributeError):
         Settings().depth = 3  # type: ignore[misc] # frozen is what is tested

@@ -49,13 +49,14 @@ def test_a_page_function_that_raises_is_logged_with_its_traceback(
 ) -> None:
     crawl = gossamer.crawl(site_of(shop), **QUICK)
     assert [found.number for found in crawl] == [0]
-    failed, rejected = [one for one in caplog.records if one.name == "gossamer.sites"]
+    told = [one for one in caplog.records if one.name == "gossamer.sites"]
+    rejected, failed = sorted(told, key=lambda one: one.levelno)
     assert (failed.levelno, rejected.levelno) == (logging.ERROR, logging.WARNING)
     assert "in broken: ZeroDivisionError: no tea" in failed.getMessage()
     assert failed.exc_info is not None
     assert isinstance(failed.exc_info[1], ZeroDivisionError)
     assert "teas: tea: number: Expected `int`, got `str`" in rejected.getMessage()
-    page, item = crawl.errors
+    item, page = sorted(crawl.errors, key=lambda one: one.kind)
     assert (page.kind, page.count, item.kind, item.count) == ("page", 2, "item", 1)
     assert page.message.startswith("teas: test_problems.py:")
     assert page.message.endswith("in broken: ZeroDivisionError: no tea")

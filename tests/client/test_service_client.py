@@ -70,15 +70,15 @@ def test_every_method_that_changes(client: gossamer.Client, web: str) -> None:
     assert client.pause(crawl).state == "paused"
     assert client.add(crawl, *(f"{web}/none-{n}" for n in range(100)), priority=5).added == 100
     assert 0 < client.priority(crawl, 7, match="none").urls <= 100  # some may be claimed already
-    assert client.weight(crawl, 3).weight == 3
+    assert client.weight(crawl, weight=3).weight == 3
     assert client.resume(crawl).state == "running"
     assert client.finish(crawl).state == "running"
     assert client.stop(crawl).state == "stopped"
     assert client.cancel(crawl).state == "cancelled"
     assert client.requeue(crawl, dry_run=True).letters == client.drop(crawl).letters == 0
-    assert client.pause_host(host, 60).paused is True
+    assert client.pause_host(host, seconds=60).paused is True
     assert client.resume_host(host).paused is False
-    assert client.pace_host(host, 0.25).delay == 0.25
+    assert client.pace_host(host, delay=0.25).delay == 0.25
     assert client.pace_host(host).delay is None
 
 

@@ -165,7 +165,9 @@ class Asker:
         printed = _Copy(sys.stderr)
         with redirect_stderr(printed):
             summary = await crawl(
-                self.job(outputs, **given), stop=self.shop.stop, taps=ExtraReceivers(warn=self.told.append)
+                self.job(outputs, **given),
+                stop=self.shop.stop,
+                receivers=ExtraReceivers(warn=self.told.append),
             )
         self.told += printed.getvalue().splitlines()
         return summary

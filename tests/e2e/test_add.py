@@ -310,7 +310,7 @@ def test_urls_that_come_at_the_very_end_leave_the_crawl_unfinished(
     async def worked(setup: Setup, store: Store) -> None:
         await add_urls(store, job.settings, "c", added_targets([f"{room.web}/p/21"]), AddOptions())
 
-    summary = asyncio.run(runner.crawl(job, taps=runner.ExtraReceivers(worked=worked)))
+    summary = asyncio.run(runner.crawl(job, receivers=runner.ExtraReceivers(worked=worked)))
     assert (summary.state, summary.pending) == ("stopped", 1)
     assert asyncio.run(runner.crawl(job)).pages == 4
 

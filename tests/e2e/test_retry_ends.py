@@ -62,8 +62,8 @@ async def test_a_crawl_of_which_only_retries_are_left_ends(
     async with serving(ill) as origin:
         one = job([f"{origin}/{n}" for n in range(4)], tmp_path, retries=None)
         told: list[str] = []
-        taps = ExtraReceivers(warn=told.append)
-        summary = await ends(asyncio.create_task(crawl(one, taps=taps)))
+        receivers = ExtraReceivers(warn=told.append)
+        summary = await ends(asyncio.create_task(crawl(one, receivers=receivers)))
     assert (summary.state, summary.pages, summary.pending, summary.dead) == ("finished", 2, 0, 2)
     assert [line for line in told if "gossamer dead requeue c," in line] == told[-1:]
     assert summary.errors == {"http-5xx": 2}

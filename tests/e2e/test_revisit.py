@@ -39,7 +39,7 @@ async def running(shop: Shop, folder: Path, **given: Any) -> AsyncIterator[list[
     stop, told = asyncio.Event(), list[str]()
     options = FAST | given
     work = asyncio.create_task(
-        crawl(job([shop.url], folder, **options), stop=stop, taps=ExtraReceivers(warn=told.append))
+        crawl(job([shop.url], folder, **options), stop=stop, receivers=ExtraReceivers(warn=told.append))
     )
     try:
         yield told

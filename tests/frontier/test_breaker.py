@@ -29,7 +29,7 @@ async def now(store: Store) -> int:
     return int(seconds) * 1000 + int(micros) // 1000
 
 
-@pytest.mark.parametrize("landed", [False, True])
+@pytest.mark.parametrize("uncommitted", [False, True])
 @pytest.mark.parametrize("seed", range(repetitions(4, 2)))
 async def test_the_scripts_do_what_the_table_says(
     bed: Beds, store: Store, seed: int, uncommitted: bool

@@ -22,7 +22,7 @@ async def starts_in(store: Store) -> float:
     return (await CrawlStatistics(store).host(HOST)).next
 
 
-@pytest.mark.parametrize("landed", [True, False], ids=["landed", "under way"])
+@pytest.mark.parametrize("uncommitted", [True, False], ids=["landed", "under way"])
 async def test_a_shorter_delay_holds_from_now_on(bed: Beds, store: Store, uncommitted: bool) -> None:
     b = bed(delay=SLOW)
     await b.add(*(f"{A}/{n}" for n in range(9)))

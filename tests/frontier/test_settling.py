@@ -50,7 +50,7 @@ async def test_a_url_that_kills_its_workers_ends_as_a_dead_letter(bed: Beds, sto
     assert await b.claim() == []
     assert ((await b.counts())["dead"], (await b.counts())["err:crash"]) == (1, 1)
     # once requeued, its earlier crashes no longer count
-    assert await store.run("dead_letters", 0, "c", "requeue", 1) == 1
+    assert await store.run("dead_letters", 0, "c", "requeue", "", 1) == 1
     for crashes in range(2):
         (claim,) = await b.claim()
         assert claim.crashes == crashes

@@ -35,14 +35,16 @@ expected-statuses = ["400", "401", "403", "404", "405", "409", "412", "413", "41
 
 def fitted(found: Any) -> bytes:
     """Returns the document without cursors and comparisons, because made-up ones are refused whatever their
-    form: they belong to no list, and name fields that no row has. A schedule starts one thing, so it gets targets alone."""
+    form: they belong to no list, and name fields that no row has. A schedule starts one thing, so it gets targets alone, and with a valid host, because no
+    pattern describes the names of hosts."""
     for path in found["paths"].values():
         for operation in path.values():
             given = operation.get("parameters", [])
             operation["parameters"] = [one for one in given if one["name"] not in ("cursor", "where")]
     schedule = found["paths"]["/v1/schedules"]["post"]["requestBody"]["content"]["application/json"]["schema"]
     schedule["required"] = [*schedule["required"], "targets"]
-    schedule["properties"]["targets"]["minItems"] = 1
+    path = {"type": "string", "pattern": "^https?://books[.]example/[a-z0-9/]{0,40}$"}
+    schedule["properties"]["targets"] |= {"minItems": 1, "items": path}
     for use in ("prices", "ranks", "keywords", "audit"):
         del schedule["properties"][use]
     return msgspec.json.encode(found)

@@ -167,15 +167,15 @@ async def test_links_that_were_lost_between_two_calls_are_added_again(older: Old
     await frontier.add({(0, "a.example", 0, "http", "o", ""): [1, 2, make_entry("http", "/", 0, None)]})
     (claim,) = (await frontier.claim(0, 1)).claims
     await older.copy()
-    adding = frontier._settling._add
+    adding = frontier._settler._add
 
     async def then_goes_back(*args: Any) -> tuple[int, int, int]:
-        frontier._settling._add = adding  # type: ignore[method-assign]
+        frontier._settler._add = adding  # type: ignore[method-assign]
         added = await adding(*args)
         await older.go_back()
         return added
 
-    frontier._settling._add = then_goes_back  # type: ignore[method-assign]
+    frontier._settler._add = then_goes_back  # type: ignore[method-assign]
     adds: Adds = {
         (bucket, f"{bucket}.example", 0, "http", "o", ""): [3, bucket, make_entry("http", "/", 1, None)]
         for bucket in range(1, 4)

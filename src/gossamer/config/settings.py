@@ -45,9 +45,6 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     keep_attempts: int | None = 64 << 20
     """The maximum compressed size of the attempts log of each crawl in a shared store. None means that a
     shared store contains no attempts logs."""
-    rate_limit_wait: float = 3600.0
-    """The longest wait, in seconds, that a host may demand (429, 503, Retry-After). URLs of a host that demands a
-    longer one become dead letters."""
     keep_skipped: int | None = 16 << 20
     """The maximum size of the list of skipped URLs of each crawl on each machine. None means that no list is
     written."""
@@ -108,6 +105,9 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     host_pages: int | None = None
     host_bytes: int | None = None
     host_time: float | None = None
+    rate_limit_wait: float = 3600.0
+    """The longest wait, in seconds, that a host may demand (429, 503, Retry-After). URLs of a host that demands a
+    longer one become dead letters."""
     seen: str = "default"
     drop_parameters: tuple[str, ...] = ()
     fragments: str = "auto"
@@ -430,16 +430,16 @@ ABOUT: dict[str, SettingSpec] = {
     "drop_parameters": SettingSpec(
         value_parsers.words, _LIST, "query parameters to ignore, in addition to tracking parameters"
     ),
-    "text_format": SettingSpec(
-        partial(value_parsers.one_of, ("plain", "markdown")),
-        "string",
-        "form of the text that --text adds to page records: plain or markdown",
-    ),
     "fragments": SettingSpec(
         partial(value_parsers.one_of, ROUTE_MODES),
         "string",
         "whether #/routes of single-page applications are pages of their own. auto: only if a "
         "page in the browser shows that its site uses them. routes: always. drop: never",
+    ),
+    "text_format": SettingSpec(
+        partial(value_parsers.one_of, ("plain", "markdown")),
+        "string",
+        "form of the text that --text adds to page records: plain or markdown",
     ),
     "duplicates": SettingSpec(
         value_parsers.duplicates,

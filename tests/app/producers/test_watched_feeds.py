@@ -174,7 +174,7 @@ async def test_whoever_crawls_hears_of_it_once_while_it_lasts(tmp_path: Path, sh
     Shop.documents["/map.xml"] = sitemap(shop, {"/p1": "2026-01-01"})
     stop, heard = asyncio.Event(), list[str]()
     one = job([f"sitemap:{shop}/map.xml", f"feed:{shop}/feed"], tmp_path, watch=0.1)
-    running = asyncio.create_task(crawl(one, stop=stop, taps=ExtraReceivers(warn=heard.append)))
+    running = asyncio.create_task(crawl(one, stop=stop, receivers=ExtraReceivers(warn=heard.append)))
     await until(lambda: Shop.asked.count(("/feed", 404)) > 4 and pages(), "some turns")
     stop.set()
     await running

@@ -254,7 +254,7 @@ def test_a_table_of_attempts_has_each_once(place: Path) -> None:
         (["attempts", "--by", "hosts"], "did you mean host"),
         (["export", "leaves", "out.jsonl"], "the crawl itself writes"),
         (["export", "leaves", "x.warc.gz"], "whole pages"),
-        (["export", "leaves", "x.csv", "--what", "all"], "items, attempts or pages"),
+        (["export", "leaves", "x.csv", "--what", "all"], "items, attempts, pages or skipped"),
         (["export", "leaves", "none/x.csv"], "create it first"),
     ],
 )

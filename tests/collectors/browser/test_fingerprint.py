@@ -55,7 +55,7 @@ def wearing(make: Make, **more: Any) -> BrowserCollector:
         one = BROWSERS[name]
         return BrowserFingerprint(one.agent, one.language, one.hints)
 
-    return make(agent=None, worn=worn, looks=lambda _: Render("#seen"), **more)
+    return make(agent=None, fingerprint=worn, looks=lambda _: Render("#seen"), **more)
 
 
 async def told(collector: BrowserCollector, stage: Stage, guise: Guise) -> dict[str, Any]:

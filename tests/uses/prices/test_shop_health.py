@@ -75,10 +75,10 @@ NOTHING, GOOD, BAD = SecondVisits(), SecondVisits(300.0, 2.0), SecondVisits(300.
     ],
 )
 def test_a_new_shop_is_as_doubtful_as_all_shops(
-    health: ShopHealth, all_buckets: SecondVisits, visits: int
+    health: ShopHealth, everywhere: SecondVisits, visits: int
 ) -> None:
-    assert doubtful_visits(health, {"price": all_buckets}, "price") == visits
-    assert doubtful_visits(health, {"price": all_buckets}, "page") == 0
+    assert doubtful_visits(health, {"price": everywhere}, "price") == visits
+    assert doubtful_visits(health, {"price": everywhere}, "page") == 0
 
 
 def test_second_visits_are_counted_by_kind_of_field() -> None:

@@ -171,10 +171,9 @@ class Dashboard:
         given = forms.read_operation(operation, found.fields, query)
         result = await self._run(operation, caller, given, "")
         shown: Any = conceal_values(msgspec.to_builtins(result, builtin_types=()))
+        has_rows = isinstance(shown, dict) and isinstance(shown.get("items"), list)
         return self._render(
-            TEMPLATES.get(
-                operation.name, "list.html" if isinstance(shown, dict) and "items" in shown else "object.html"
-            ),
+            TEMPLATES.get(operation.name, "list.html" if has_rows else "object.html"),
             request,
             caller,
             found,
