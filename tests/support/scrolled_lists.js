@@ -193,7 +193,7 @@
 
   const drive = wanted => {
     const seen = new Set()
-    let shown = false
+    let shown = false, left = ""  // whether the last frame showed all rows of the view; the rows of the view that was left
     const move = () => {
       const rows = [...place.children]
       for (const row of rows) if (row.dataset.row) seen.add(row.dataset.row)
@@ -201,8 +201,13 @@
       requestAnimationFrame(move)
       const button = list.kind === "button" && document.querySelector(".more")
       if (button && !button.disabled && !state.busy) button.click()
-      const drawn = rows.every(row => row.dataset.row || row.style.display === "none")
-      if (drawn && shown) view.scrollBy({ [list.sideways ? "left" : "top"]: list.sideways ? view.clientWidth : view.clientHeight, behavior: "instant" })
+      const ofView = list.kind === "virtual" ? rows.map(row => row.dataset.row).join() : ""
+      const drawn = rows.length > 0 && rows.every(row => row.dataset.row || row.style.display === "none")
+      if (drawn && shown && (ofView !== left || list.kind !== "virtual")) {
+        left = ofView
+        const size = list.sideways ? { left: view.clientWidth } : { top: view.clientHeight }
+        view.scrollBy({ ...size, behavior: "instant" })
+      }
       shown = drawn
     }
     requestAnimationFrame(move)
