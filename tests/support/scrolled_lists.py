@@ -2,7 +2,7 @@
 
 Five kinds, each with delays from 0 to 2 s and an end, and once endless. Within a kind the lists differ as those
 of real sites do: where the delay arises, how near to the end they load, what happens at the end.
-`benchmarks/browser_lists.py` measures all of them, and `tests/collectors/browser/test_scrolled_lists.py` some."""
+`benchmarks/browser_lists.py` measures all of them, and `tests/collectors/browser/test_scrolling.py` some."""
 
 from __future__ import annotations
 
