@@ -155,6 +155,13 @@ def test_commands_are_recorded_with_their_user(known: Known, web: str) -> None:
     assert "no action matches" in command(folder, "actions", "--who", "nobody")[2]
 
 
+def test_a_webhook_that_a_command_adds_is_recorded(known: Known) -> None:
+    code, _, err = command(known.server.folder, "webhooks", "add", "https://hooks.example/x")
+    assert code == 0, err
+    latest = known.actions()[0]
+    assert (latest["by"], latest["operation"], latest["outcome"]) == ("command", "webhooks add", "done")
+
+
 def test_the_recorded_commands_are_those_of_operations_that_change() -> None:
     changing = {one.command for one in OPERATIONS if one.changes and one.command}
     uses = {name for name in changing if name.split()[0] in ("prices", "ranks", "keywords", "audit")}

@@ -3,11 +3,20 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Coroutine
-from contextlib import asynccontextmanager
+from collections.abc import Callable, Coroutine
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
-from gossamer.cli.options import Argument, Data, Json, Option, Setting, StoreUrl, read_settings
+from gossamer.cli.options import (
+    Argument,
+    Data,
+    Json,
+    Option,
+    Setting,
+    StoreUrl,
+    open_existing_store,
+    opened_store,
+    read_settings,
+)
 from gossamer.errors import UsageError
 
 if TYPE_CHECKING:
@@ -186,26 +195,7 @@ def _run(
     from gossamer.operations.context import Caller, OperationContext
 
     async def run() -> Result:
-        async with _new_store(settings) if is_new else _old_store(settings) as store:
+        async with opened_store(settings) if is_new else open_existing_store(settings) as store:
             return await call(OperationContext(store, settings, Caller()))
 
     return asyncio.run(run())
-
-
-def _old_store(settings: Settings) -> Any:
-    from gossamer.app.open_store import open_existing_store
-
-    return open_existing_store(settings)
-
-
-@asynccontextmanager
-async def _new_store(settings: Settings) -> AsyncIterator[Any]:
-    from gossamer.app.open_store import open_store
-
-    store, embedded = await open_store(settings)
-    try:
-        yield store
-    finally:
-        await store.close()
-        if embedded is not None:
-            await asyncio.to_thread(embedded.leave)
